@@ -1,0 +1,133 @@
+"""A scripted user of MediumDocEditChat: says what they want, point by point, and compares drafts with it."""
+
+from collections.abc import Sequence
+
+from duologue.rewards.documents import extract_document
+from duologue.simulators._text import by_relevance, content_words, covered, last_reply, question_in, told, words
+from duologue.simulators._voice import Voice
+from duologue.simulators.personas import Mix, find_mix
+from duologue.types import Act, Dialogue, Task, UserTurn
+
+_TOO_LONG, _TOO_SHORT = 1.6, 0.5
+
+
+class ScriptedDocumentUser:
+    """A seeded proxy human who has a document in mind.
+
+    What the assistant's last message does decides the turn: it hands over a draft (accepted if it makes enough of the
+    wanted points at a fitting length, else the user names missing points or the length), it asks (the user tells one
+    or two points not told yet), or neither (the user is confused). Wanted points are the task's outline and facts; the
+    goal document itself is only compared with, never quoted.
+
+    Notes: ``accept``, ``miss_error``, ``draft``, ``coverage`` (share of points made, summed over drafts), ``reject``,
+    ``too_long``, ``too_short``, ``reveal`` (points told), ``nothing_left``, ``confused``, ``gave_up``.
+
+    Args:
+        mix: a name in ``personas.MIXES``, or a mix of your own.
+
+    Raises:
+        DuologueError: if there is no mix of this name.
+    """
+
+    def __init__(self, mix: str | Mix = "default") -> None:
+        self.mix = find_mix(mix)
+
+    @property
+    def signature(self) -> str:
+        """Return the kind of user with the mix and its hash."""
+        return f"scripted-document:{self.mix.signature}"
+
+    def respond(self, dialogues: Sequence[Dialogue]) -> list[UserTurn]:
+        """Return the user's next turn for each dialogue.
+
+        Raises:
+            DuologueError: if a dialogue's last message is not the assistant's.
+        """
+        return [self._turn(dialogue) for dialogue in dialogues]
+
+    def _turn(self, dialogue: Dialogue) -> UserTurn:
+        voice = Voice.of(self.mix, dialogue)
+        if not dialogue.messages:
+            return voice.opening(dialogue.task.instruction)
+        turn = _react(voice, dialogue, last_reply(dialogue))
+        tired = len(dialogue.said_by("user")) >= voice.persona.patience
+        return voice.gives_up() if tired and turn.stop is None else turn
+
+
+def wanted_points(task: Task) -> tuple[str, ...]:
+    """Return what the user wants to read: the outline, then the facts."""
+    return (*task.outline, *task.facts)
+
+
+def coverage(task: Task, draft: str) -> float:
+    """Return the share of wanted points that a draft makes, in [0, 1].
+
+    Without outline and facts: the share of the goal document's content words that the draft uses.
+    """
+    points = wanted_points(task)
+    if points:
+        return sum(covered(point, draft) for point in points) / len(points)
+    goal = content_words(task.reference)
+    return len(goal & content_words(draft)) / len(goal) if goal else 1.0
+
+
+def _react(voice: Voice, dialogue: Dialogue, reply: str) -> UserTurn:
+    draft = extract_document([reply])
+    if draft is not None and draft.strip():
+        return _compare(voice, dialogue, draft)
+    question = question_in(reply)
+    if not question or voice.chance(voice.persona.confusion):
+        return UserTurn(voice.phrase(voice.phrases.confused), acts=(Act.CONFUSED,), notes={"confused": 1.0})
+    return _tell(voice, dialogue, question)
+
+
+def _tell(voice: Voice, dialogue: Dialogue, question: str) -> UserTurn:
+    points = wanted_points(dialogue.task)
+    known = told(dialogue, points)
+    untold = [i for i in range(len(points)) if i not in known]
+    chosen = by_relevance(points, untold, question)[: voice.persona.points_per_turn]
+    if not chosen:
+        return UserTurn(voice.phrase(voice.phrases.write_it), acts=(Act.ASK,), notes={"nothing_left": 1.0})
+    text = voice.quote((points[i] for i in chosen), keep_case=True)
+    return UserTurn(text, acts=(Act.REVEAL,), notes={"reveal": float(len(chosen))})
+
+
+def _compare(voice: Voice, dialogue: Dialogue, draft: str) -> UserTurn:
+    share = coverage(dialogue.task, draft)
+    notes = {"draft": 1.0, "coverage": share}
+    length = _length_fault(dialogue.task, draft)
+    if share >= voice.persona.good_enough and length is None:
+        return voice.satisfied(notes)
+    if voice.chance(voice.persona.miss_error):
+        return voice.satisfied({"miss_error": 1.0, **notes})
+    return _complain(voice, dialogue, draft, length, {"reject": 1.0, **notes})
+
+
+def _length_fault(task: Task, draft: str) -> str | None:
+    """Return ``too_long`` or ``too_short`` against the goal document, or None."""
+    ratio = len(words(draft)) / max(1, len(words(task.reference)))
+    return "too_long" if ratio > _TOO_LONG else "too_short" if ratio < _TOO_SHORT else None
+
+
+def _complain(voice: Voice, dialogue: Dialogue, draft: str, length: str | None, notes: dict[str, float]) -> UserTurn:
+    points = wanted_points(dialogue.task)
+    missing = [i for i, point in enumerate(points) if not covered(point, draft)]
+    if missing and length != "too_long":
+        return _name_missing(voice, dialogue, missing, notes)
+    if length is None:
+        return UserTurn(voice.phrase(voice.phrases.not_it), acts=(Act.REJECT,), notes=notes)
+    options = voice.phrases.too_long if length == "too_long" else voice.phrases.too_short
+    return UserTurn(voice.phrase(options), acts=(Act.REJECT, Act.CORRECT), notes={length: 1.0, **notes})
+
+
+def _name_missing(voice: Voice, dialogue: Dialogue, missing: list[int], notes: dict[str, float]) -> UserTurn:
+    """Name missing points, those told before first: they are the assistant's fault."""
+    points = wanted_points(dialogue.task)
+    known = told(dialogue, points)
+    forgotten = [i for i in missing if i in known]
+    chosen = (forgotten or missing)[: voice.persona.points_per_turn]
+    lead = voice.phrase(voice.phrases.forgot if forgotten else voice.phrases.add)
+    text = f"{lead} {' '.join(points[i] for i in chosen)}"
+    new = {} if forgotten else {"reveal": float(len(chosen))}
+    acts = (Act.REJECT, Act.CORRECT) if forgotten else (Act.REJECT, Act.REVEAL)
+    return UserTurn(text, acts=acts, notes={**notes, **new})
