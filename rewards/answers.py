@@ -1,0 +1,152 @@
+r"""The assistant's last committed final answer, by a fixed rule.
+
+1. Messages are read from the last to the first. The first that commits to an answer decides; the others are not read.
+2. Within a message, an answer is committed in one of three forms:
+
+   - boxed: ``\boxed{X}``, with balanced braces;
+   - hashed: ``#### X`` to the end of the line, if it is the message's last line or X is a number (others are headings);
+   - said: ``Answer: X``, ``Final answer: X``, ``The (final) answer is X``, in any case, bold or not, up to the end of
+     the line or sentence.
+
+   The form that comes last decides, and all answers of the message in that form are taken.
+3. Not committed: an empty answer; a question ("Is the answer 5?", "The answer is 5, right?"); a condition ("if the
+   answer is 5"); a denial ("the answer is not 5"); a verdict ("the answer is correct").
+4. Two different answers in the deciding form, or one that offers a choice ("3 or 4"), are ambiguous. Different ways to
+   write one number (``1/2``, ``0.5``) are not.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from duologue.rewards.notation import plain, strip_bold
+from duologue.rewards.quantities import parse_quantity, quick_equal
+
+
+class AnswerStatus(StrEnum):
+    """Whether the assistant committed to one answer."""
+
+    COMMITTED = "committed"
+    MISSING = "missing"
+    AMBIGUOUS = "ambiguous"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the assistant committed to."""
+
+    options: tuple[str, ...] = ()
+    """One text if committed, none if missing, several if ambiguous."""
+
+    @property
+    def status(self) -> AnswerStatus:
+        """Return whether there is one answer, none, or a choice."""
+        if len(self.options) == 1:
+            return AnswerStatus.COMMITTED
+        return AnswerStatus.AMBIGUOUS if self.options else AnswerStatus.MISSING
+
+    @property
+    def text(self) -> str | None:
+        """Return the one answer, or None."""
+        return self.options[0] if len(self.options) == 1 else None
+
+
+_Found = tuple[int, str]
+"""Where a form starts in the message, and its answer."""
+
+_BOXED = re.compile(r"\\boxed\s*\{")
+_HASHED = re.compile(r"(?<!#)####(?!#)[ \t]*(.+)$", re.MULTILINE)
+_SAID = re.compile(
+    r"(?:\b(?:the|my|our)\s+(?:(?:final|correct|exact)\s+)?answer\s+(?:is|=)|\b(?:final\s+)?answer\s*:)\s*:?\s*",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(r"\b(?:if|whether|unless|suppose|when|until|once)\b[^.!?\n]*$", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!](?=\s|$)|\?|\n|$")
+_TAIL = re.compile(
+    r"[;,]?\s+(?:because|since|which|as|so)\b.*|,\s+(?:and|but|not|right|thus|with|where)\b.*|;\s.*|\s+[\u2013\u2014]\s.*",
+    re.IGNORECASE | re.DOTALL,
+)
+_NO_ANSWER = re.compile(
+    r"(?:not|indeed|wrong|right|correct|incorrect|close|unclear|unknown|simple|easy|there|here|in|based|"
+    r"still|also|going|found|given|obtained|yours)\b|(?:the same|what|how|when|that)\b",
+    re.IGNORECASE,
+)
+_CHOICE = re.compile(r"\s*(?:,\s*)?(?:\s+or\s+|\\text\s*\{\s*or\s*\}|\\(?:lor|vee)(?![a-zA-Z]))\s*", re.IGNORECASE)
+
+
+def _balanced(text: str, start: int) -> str | None:
+    """Return the text from ``start`` up to the brace that closes the one before it; None if nothing does."""
+    depth = 1
+    for i in range(start, len(text)):
+        escaped = i > 0 and text[i - 1] == "\\"
+        depth += 0 if escaped else (text[i] == "{") - (text[i] == "}")
+        if not depth:
+            return text[start:i]
+    return None
+
+
+def _boxed(text: str) -> Iterator[_Found]:
+    """Find boxed answers."""
+    for match in _BOXED.finditer(text):
+        content = _balanced(text, match.end())
+        if content is not None:
+            yield match.start(), content
+
+
+def _hashed(text: str) -> Iterator[_Found]:
+    """Find ``####`` answers; a heading of level four is none."""
+    for match in _HASHED.finditer(text):
+        value = _SAID.sub("", match.group(1))
+        if not text[match.end() :].strip() or parse_quantity(plain(value)):
+            yield match.start(), value
+
+
+def _said(text: str) -> Iterator[_Found]:
+    """Find answers in words."""
+    for match in _SAID.finditer(text):
+        end = _SENTENCE_END.search(text, match.end())
+        stop = end.start() if end else len(text)
+        value = _TAIL.sub("", _SAID.split(text[match.end() : stop])[0])
+        question = text[stop : stop + 1] == "?"
+        if not question and not _NO_ANSWER.match(value) and not _CONDITION.search(text[: match.start()]):
+            yield match.start(), value
+
+
+def _tidy(answer: str) -> str:
+    """Trim an answer and its trailing full stop."""
+    return answer.strip().rstrip(".").strip(" :`")
+
+
+def _distinct(answers: Sequence[str]) -> tuple[str, ...]:
+    """Split choices and drop repetitions, also those written in another way."""
+    kept: list[str] = []
+    for option in (_tidy(part) for answer in answers for part in _CHOICE.split(answer)):
+        if option and not any(quick_equal(option, known) for known in kept):
+            kept.append(option)
+    return tuple(kept)
+
+
+def _in_message(text: str) -> tuple[str, ...]:
+    """Return the distinct answers of the form that comes last in one message."""
+    text = strip_bold(text)
+    forms = [[f for f in find(text) if _tidy(f[1])] for find in (_boxed, _hashed, _said)]
+    found = max((form for form in forms if form), key=lambda form: form[-1][0], default=[])
+    return _distinct([answer for _, answer in found])
+
+
+def extract_answer(assistant_texts: Sequence[str]) -> Answer:
+    """Return the assistant's last committed final answer; the module's docstring states the rule.
+
+    Args:
+        assistant_texts: the assistant's messages, in order. User text never belongs here.
+    """
+    for text in reversed(assistant_texts):
+        if options := _in_message(text):
+            return Answer(options)
+    return Answer()
+
+
+def committed_answer(assistant_texts: Sequence[str]) -> str | None:
+    """Return the last committed final answer, None if it is missing or ambiguous."""
+    return extract_answer(assistant_texts).text
