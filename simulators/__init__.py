@@ -1,8 +1,28 @@
 """Users: scripted, prompted, human and replayed, and the guards around them."""
 
 from duologue.simulators.base import Simulator
+from duologue.simulators.check import check_simulator
+from duologue.simulators.guards import GuardedUser
+from duologue.simulators.human import HumanUser
+from duologue.simulators.leaks import leaks
 from duologue.simulators.personas import MIXES, Mix, Persona, draw_persona
+from duologue.simulators.prompted import PromptedUser
 from duologue.simulators.reliable import answer_all
+from duologue.simulators.replay import ReplayUser
 from duologue.simulators.spec import make_simulator
 
-__all__ = ["MIXES", "Mix", "Persona", "Simulator", "answer_all", "draw_persona", "make_simulator"]
+__all__ = [
+    "MIXES",
+    "GuardedUser",
+    "HumanUser",
+    "Mix",
+    "Persona",
+    "PromptedUser",
+    "ReplayUser",
+    "Simulator",
+    "answer_all",
+    "check_simulator",
+    "draw_persona",
+    "leaks",
+    "make_simulator",
+]

@@ -49,11 +49,20 @@ def _stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
+def number_spans(text: str) -> list[tuple[tuple[int, int], Fraction]]:
+    """Return the numbers of a text, digits and the words two to ninety, as spans with exact values."""
+    digits = [(match.span(), _fraction(match[0])) for match in _NUMBER.finditer(text)]
+    spelled = [
+        (match.span(), Fraction(_WORD_NUMBERS[match[0].lower()]))
+        for match in re.finditer(r"[A-Za-z]+", text)
+        if match[0].lower() in _WORD_NUMBERS
+    ]
+    return sorted([(span, value) for span, value in digits if value is not None] + spelled)
+
+
 def numbers(text: str) -> set[Fraction]:
-    """Return the numbers of a text, digits and the words two to ninety, as exact values."""
-    found = {_fraction(match) for match in _NUMBER.findall(text)}
-    spelled = {Fraction(_WORD_NUMBERS[word]) for word in words(text) if word in _WORD_NUMBERS}
-    return {number for number in found if number is not None} | spelled
+    """Return the values of ``number_spans``."""
+    return {value for _, value in number_spans(text)}
 
 
 def _fraction(text: str) -> Fraction | None:

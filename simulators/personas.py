@@ -121,21 +121,25 @@ def draw_persona(mix: str | Mix, seed: int) -> Persona:
     """
     m = find_mix(mix)
     rng = np.random.default_rng(derive_seed("persona", int(seed)))
+    draws = iter([float(x) for x in rng.random(12)])
 
     def between(bounds: Range) -> float:
-        return float(rng.uniform(*bounds))
+        return bounds[0] + (bounds[1] - bounds[0]) * next(draws)
+
+    def whole(bounds: tuple[int, int]) -> int:
+        return bounds[0] + int((bounds[1] - bounds[0] + 1) * next(draws))
 
     return Persona(
-        patience=int(rng.integers(*m.patience, endpoint=True)),
+        patience=whole(m.patience),
         miss_error=between(m.miss_error),
         doubt_right=between(m.doubt_right),
         confusion=between(m.confusion),
         volunteers=between(m.volunteers),
-        facts_per_turn=int(rng.integers(*m.facts_per_turn, endpoint=True)),
-        points_per_turn=int(rng.integers(*m.points_per_turn, endpoint=True)),
+        facts_per_turn=whole(m.facts_per_turn),
+        points_per_turn=whole(m.points_per_turn),
         good_enough=between(m.good_enough),
         talkative=between(m.talkative),
         politeness=between(m.politeness),
         typo_rate=between(m.typo_rate),
-        lowercase=bool(rng.random() < m.lowercase),
+        lowercase=next(draws) < m.lowercase,
     )

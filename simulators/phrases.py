@@ -42,7 +42,7 @@ class PhraseBank:
 
 
 DEFAULT = PhraseBank(
-    greet=("Hi.", "Hello!", "Hey,", "Can you help me with this?", "I need help."),
+    greet=("Hi.", "Hello!", "Hey!", "Can you help me with this?", "I need help."),
     lead_in=("Ok,", "Um,", "Oh,", "So,", "Well,", "Sure,"),
     accept=("Yes, that's right.", "Got it.", "Great, that makes sense.", "Perfect.", "Ok, that works."),
     thanks=("Thanks!", "Thank you!", "Thanks a lot."),
@@ -74,7 +74,7 @@ DEFAULT = PhraseBank(
 )
 
 HELD_OUT = PhraseBank(
-    greet=("Good morning.", "Hi there,", "Quick question.", "I'm stuck on something.", "Yo,"),
+    greet=("Good morning.", "Hi there!", "Quick question.", "I'm stuck on something.", "Yo!"),
     lead_in=("Right,", "Uh,", "Yeah,", "Hm,", "Let me see,", "Actually,"),
     accept=("Oh nice, I see it now.", "Looks good.", "Yep.", "That's the one.", "Ah, understood."),
     thanks=("Cheers!", "I appreciate it.", "Much appreciated!"),

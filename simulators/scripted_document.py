@@ -55,8 +55,8 @@ class ScriptedDocumentUser:
 
 
 def wanted_points(task: Task) -> tuple[str, ...]:
-    """Return what the user wants to read: the outline, then the facts."""
-    return (*task.outline, *task.facts)
+    """Return what the user wants to read: the outline, then the facts, none twice."""
+    return tuple(dict.fromkeys((*task.outline, *task.facts)))
 
 
 def coverage(task: Task, draft: str) -> float:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from duologue.rewards.answers import answers_equal, committed_answer
+from duologue.rewards.answers import committed_answer
+from duologue.rewards.equality import answers_equal
 from duologue.simulators._text import by_relevance, last_reply, question_in, told
 from duologue.simulators._voice import Voice
 from duologue.simulators.personas import Mix, find_mix
@@ -85,7 +86,7 @@ def _tell(voice: Voice, dialogue: Dialogue, question: str) -> UserTurn:
     chosen = by_relevance(facts, _untold(dialogue), question)[: voice.persona.facts_per_turn]
     if not chosen:
         text = voice.phrase(voice.phrases.nothing_left)
-        return UserTurn(text, acts=(Act.CONFUSED,), notes={"nothing_left": 1.0})
+        return UserTurn(text, notes={"nothing_left": 1.0})
     text = voice.quote(facts[i] for i in chosen)
     return UserTurn(text, acts=(Act.REVEAL,), notes={"reveal": float(len(chosen))})
 

@@ -22,7 +22,7 @@ def make_simulator(spec: str | Simulator, env: str) -> Simulator:
         DuologueError: if the spec names nothing, or the object is no simulator.
     """
     if not isinstance(spec, str):
-        return _checked_instance(spec)
+        return checked_instance(spec)
     name, _, argument = spec.partition(":")
     if name not in _MAKERS:
         raise DuologueError(f"There is no simulator named {name!r}. {did_you_mean(name, _MAKERS)}")
@@ -41,7 +41,12 @@ def env_name(env: str) -> str:
     return name
 
 
-def _checked_instance(spec: object) -> Simulator:
+def checked_instance(spec: object) -> Simulator:
+    """Return the object if it is a simulator.
+
+    Raises:
+        DuologueError: if it is a class, or has no ``respond`` method.
+    """
     if isinstance(spec, type):
         raise DuologueError(f"simulator= got the class {spec.__name__}. Pass an instance: {spec.__name__}(...).")
     if not isinstance(spec, Simulator) or not callable(spec.respond):
