@@ -1,0 +1,34 @@
+"""What the shipped environments fill in, once for their single and their vector form."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from duologue.envs.tasks.base import TaskSource
+from duologue.rewards.base import Reward
+from duologue.simulators.base import Simulator
+
+EnvName = Literal["MathChat", "MediumDocEditChat"]
+Parts = tuple[TaskSource, Simulator, Reward]
+
+
+def fill_parts(
+    env: EnvName, tasks: TaskSource | str | None, simulator: Simulator | str, reward: Reward | None
+) -> Parts:
+    """Return the tasks, the user and the reward that the arguments name, or the environment's own where they are None.
+
+    Imports are local: sympy, sacreBLEU and language models load when an environment needs them, not before.
+
+    Raises:
+        DuologueError: if a string names nothing; the message names the nearest.
+    """
+    from duologue.envs.tasks import make_tasks
+    from duologue.simulators import make_simulator
+
+    return make_tasks(tasks, env=env), make_simulator(simulator, env=env), reward or _default_reward(env)
+
+
+def _default_reward(env: EnvName) -> Reward:
+    from duologue.rewards import BleuReward, ExactMatch
+
+    return ExactMatch() if env == "MathChat" else BleuReward()
