@@ -9,8 +9,8 @@ _CALCULATION = re.compile(r"<<[^>]*>>")
 _FENCE = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.MULTILINE | re.DOTALL)
 _HEADING_LINE = re.compile(r"^(?:#{1,6}\s.+|\*\*[^*\n]+\*\*)[ \t]*$", re.MULTILINE)
 _NOT_PROSE = re.compile(r"[-*+>|<]\s|\d+[.)]\s|[|<!]")
-# A capital before the point is an initial or an abbreviation ("U.S."), which ends no sentence.
-_SENTENCE = re.compile(r".+?(?<![A-Z])[.!?][\"”')\]]*(?=\s|$)")
+# A single capital before the point is an initial or an abbreviation ("U.S."), which ends no sentence.
+_SENTENCE = re.compile(r".+?(?<!\b[A-Z])(?<!\b[DM]r)(?<!\bMrs)[.!?][\"”')\]]*(?=\s|$)")
 _SHORTEST_SENTENCE = 5
 
 
@@ -63,8 +63,8 @@ def collabllm_document_task(row: Row, task_id: str) -> Task:
 def article_task(row: Row, task_id: str) -> Task:
     """Read an article (``title``, ``text``).
 
-    Facts: the first sentence of each paragraph of prose, if it has five words or more. Outline: the headings if there
-    are two or more (``# …`` or a line in bold), else the facts.
+    Facts: the first sentence of each paragraph of prose, if it has five words or more and does not end with a colon.
+    Outline: the headings if there are two or more (``# …`` or a line in bold), else the facts.
     """
     title = " ".join(row.text("title").split())
     return _document_task(task_id, f'I want to write an article titled "{title}".', row.text("text"))
@@ -111,7 +111,7 @@ def _document_task(task_id: str, instruction: str, document: str) -> Task:
     blocks = _blocks(document)
     headings = tuple(block.strip("#* \t") for block in blocks if _HEADING_LINE.fullmatch(block))
     prose = (block for block in blocks if not _HEADING_LINE.fullmatch(block) and not _NOT_PROSE.match(block))
-    sentences = map(_first_sentence, prose)
+    sentences = (sentence for sentence in map(_first_sentence, prose) if not sentence.endswith(":"))
     facts = tuple(dict.fromkeys(s for s in sentences if len(s.split()) >= _SHORTEST_SENTENCE))
     return Task(task_id, instruction, document, facts=facts, outline=headings if len(headings) > 1 else facts)
 

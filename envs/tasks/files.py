@@ -66,8 +66,8 @@ def load_articles(path: str | Path) -> TaskList:
     """Load goal documents: a folder of ``.txt`` and ``.md`` files, one such file, or rows with ``title`` and ``text``.
 
     A file's title is ``title:`` in its front matter, else its first line if that is a ``#`` heading, else its name.
-    Front matter and title do not belong to the goal document. Facts are the first sentences of the paragraphs of prose, and
-    the outline the headings, or else the facts (``article_task`` has the rule in full).
+    Front matter and title do not belong to the goal document. Facts are the first sentences of the paragraphs of prose,
+    and the outline is the headings, or else the facts (``article_task`` has the rule in full).
 
     Raises:
         DuologueError: if nothing is there, or a file or row is broken.

@@ -101,8 +101,8 @@ def _rows(dataset_id: str, config: str | None, split: str, streaming: bool) -> I
     except Exception as error:  # whatever went wrong below (network, hub, cache, split): what to do is the same
         raise DuologueError(
             f"Could not load {dataset_id!r}, split {split!r}, from the hub ({type(error).__name__}: {error}). Check "
-            "the split's name and the network; without a network, download the set first on another machine and copy the "
-            "cache (HF_HOME), or pass a local file to load_tasks or load_gsm8k."
+            "the split's name and the network; without a network, download the set first on another machine and copy "
+            "the cache (HF_HOME), or pass a local file to load_tasks or load_gsm8k."
         ) from error
 
 

@@ -8,7 +8,6 @@ the answer. Every result must be positive and whole (the last one may be a fract
 from dataclasses import dataclass
 
 NAMES = (
-    # fmt: off
     "Tom",
     "Ann",
     "Ben",
@@ -33,10 +32,8 @@ NAMES = (
     "Tara",
     "Ivan",
     "Maya",
-    # fmt: on
 )
 ITEMS = (
-    # fmt: off
     "marbles",
     "books",
     "apples",
@@ -53,7 +50,6 @@ ITEMS = (
     "keys",
     "hats",
     "eggs",
-    # fmt: on
 )
 LETTERS = (("a", "b"), ("x", "y"), ("p", "q"), ("m", "n"))
 
