@@ -10,7 +10,8 @@ r"""The assistant's last committed final answer, by a fixed rule.
 
    The form that comes last decides, and all answers of the message in that form are taken.
 3. Not committed: an empty answer; a question ("Is the answer 5?", "The answer is 5, right?"); a condition ("if the
-   answer is 5"); a denial ("the answer is not 5"); a verdict ("the answer is correct").
+   answer is 5"); a denial ("the answer is not 5"); a verdict ("the answer is correct"); another's answer ("your
+   answer: 5").
 4. Two different answers in the deciding form, or one that offers a choice ("3 or 4"), are ambiguous. Different ways to
    write one number (``1/2``, ``0.5``) are not.
 """
@@ -55,13 +56,18 @@ class Answer:
 _Found = tuple[int, str]
 """Where a form starts in the message, and its answer."""
 
+_BLANKS = re.compile(r"[^\S\n]+")
 _BOXED = re.compile(r"\\boxed\s*\{")
+_BRACE = re.compile(r"(?<!\\)[{}]")
 _HASHED = re.compile(r"(?<!#)####(?!#)[ \t]*(.+)$", re.MULTILINE)
 _SAID = re.compile(
-    r"(?:\b(?:the|my|our)\s+(?:(?:final|correct|exact)\s+)?answer\s+(?:is|=)|\b(?:final\s+)?answer\s*:)\s*:?\s*",
+    r"(?:(?P<states>\b(?:the|my|our)\s(?:(?:final|correct|exact)\s)?answer\s(?:is\b|=))"
+    r"|(?<!your\s)(?<!'s\s)\b(?:final\s)?answer(?=\s?:))\s*:?\s*",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(r"\b(?:if|whether|unless|suppose|when|until|once)\b[^.!?\n]*$", re.IGNORECASE)
+_DISPLAYED = re.compile(r"(?:\$\$|\\\[)(.+?)(?:\$\$|\\\])", re.DOTALL)
+_CONDITION_REACH = 200
 _SENTENCE_END = re.compile(r"[.!](?=\s|$)|\?|\n|$")
 _TAIL = re.compile(
     r"[;,]?\s+(?:because|since|which|as|so)\b.*|,\s+(?:and|but|not|right|thus|with|where)\b.*|;\s.*|\s+[\u2013\u2014]\s.*",
@@ -75,23 +81,25 @@ _NO_ANSWER = re.compile(
 _CHOICE = re.compile(r"\s*(?:,\s*)?(?:\s+or\s+|\\text\s*\{\s*or\s*\}|\\(?:lor|vee)(?![a-zA-Z]))\s*", re.IGNORECASE)
 
 
-def _balanced(text: str, start: int) -> str | None:
-    """Return the text from ``start`` up to the brace that closes the one before it; None if nothing does."""
-    depth = 1
-    for i in range(start, len(text)):
-        escaped = i > 0 and text[i - 1] == "\\"
-        depth += 0 if escaped else (text[i] == "{") - (text[i] == "}")
-        if not depth:
-            return text[start:i]
-    return None
+def _closing_braces(text: str) -> dict[int, int]:
+    """Return, for each opening brace that is closed, the index of the brace that closes it."""
+    closing: dict[int, int] = {}
+    waiting: list[int] = []
+    for match in _BRACE.finditer(text):
+        if match.group() == "{":
+            waiting.append(match.start())
+        elif waiting:
+            closing[waiting.pop()] = match.start()
+    return closing
 
 
 def _boxed(text: str) -> Iterator[_Found]:
     """Find boxed answers."""
+    closing = _closing_braces(text)
     for match in _BOXED.finditer(text):
-        content = _balanced(text, match.end())
-        if content is not None:
-            yield match.start(), content
+        end = closing.get(match.end() - 1)
+        if end is not None:
+            yield match.start(), text[match.end() : end]
 
 
 def _hashed(text: str) -> Iterator[_Found]:
@@ -102,26 +110,37 @@ def _hashed(text: str) -> Iterator[_Found]:
             yield match.start(), value
 
 
+def _value_at(text: str, start: int) -> str | None:
+    """Return the answer that starts here, None if its sentence is a question."""
+    if displayed := _DISPLAYED.match(text, start):
+        return displayed.group(1)
+    end = _SENTENCE_END.search(text, start)
+    stop = end.start() if end else len(text)
+    value = text[start:stop]
+    if following := _SAID.search(value):
+        value = value[: following.start()]
+    return None if text[stop : stop + 1] == "?" else _TAIL.sub("", value)
+
+
 def _said(text: str) -> Iterator[_Found]:
     """Find answers in words."""
     for match in _SAID.finditer(text):
-        end = _SENTENCE_END.search(text, match.end())
-        stop = end.start() if end else len(text)
-        value = _TAIL.sub("", _SAID.split(text[match.end() : stop])[0])
-        question = text[stop : stop + 1] == "?"
-        if not question and not _NO_ANSWER.match(value) and not _CONDITION.search(text[: match.start()]):
+        value = _value_at(text, match.end())
+        before = text[max(0, match.start() - _CONDITION_REACH) : match.start()]
+        verdict = match["states"] and _NO_ANSWER.match(value or "")
+        if value is not None and not verdict and not _CONDITION.search(before):
             yield match.start(), value
 
 
 def _tidy(answer: str) -> str:
-    """Trim an answer and its trailing full stop."""
-    return answer.strip().rstrip(".").strip(" :`")
+    """Trim an answer and its trailing full stop; empty if nothing is left in plain notation."""
+    return answer.strip().rstrip(".").strip(" :`") if plain(answer) else ""
 
 
 def _distinct(answers: Sequence[str]) -> tuple[str, ...]:
     """Split choices and drop repetitions, also those written in another way."""
     kept: list[str] = []
-    for option in (_tidy(part) for answer in answers for part in _CHOICE.split(answer)):
+    for option in (_tidy(part) for answer in answers for part in _CHOICE.split(" ".join(answer.split()))):
         if option and not any(quick_equal(option, known) for known in kept):
             kept.append(option)
     return tuple(kept)
@@ -129,7 +148,7 @@ def _distinct(answers: Sequence[str]) -> tuple[str, ...]:
 
 def _in_message(text: str) -> tuple[str, ...]:
     """Return the distinct answers of the form that comes last in one message."""
-    text = strip_bold(text)
+    text = _BLANKS.sub(" ", strip_bold(text))
     forms = [[f for f in find(text) if _tidy(f[1])] for find in (_boxed, _hashed, _said)]
     found = max((form for form in forms if form), key=lambda form: form[-1][0], default=[])
     return _distinct([answer for _, answer in found])

@@ -1,5 +1,6 @@
 """Exact match: is the assistant's last committed final answer the reference answer?"""
 
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,7 @@ class ExactMatch:
         self._checker = MathChecker(timeout, workers)
         self._workers = workers
         self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
 
     def __call__(self, dialogues: Sequence[Dialogue], /) -> list[float | None]:
         """Return 1.0, 0.0 or None per dialogue, in order."""
@@ -71,7 +73,12 @@ class ExactMatch:
         try:
             return float(compare(answer, dialogue.task.reference, self._checker))
         except WorkerTimeoutError:
-            self._counts["timeouts"] += 1
+            self._count("timeouts")
         except WorkerFailedError:
-            self._counts["failures"] += 1
+            self._count("failures")
         return None
+
+    def _count(self, what: str) -> None:
+        """Count a dialogue that was not scored; several threads may."""
+        with self._lock:
+            self._counts[what] += 1

@@ -54,7 +54,7 @@ def plain(answer: str) -> str:
     Args:
         answer: one answer, without its sentence.
     """
-    text = _unwrap(strip_bold(answer).strip().strip("`"))
+    text = _unwrap(" ".join(strip_bold(answer).split()).strip("`"))
     for pattern, to in _REWRITES:
         text = pattern.sub(to, text)
     text = " ".join(text.split())
