@@ -23,7 +23,7 @@ def gsm8k_task(row: Row, task_id: str) -> Task:
 def sharded_gsm8k_task(row: Row, task_id: str) -> Task:
     """Read a row of sharded GSM8K: the first of ``shards`` is the opening, the others are the facts held back.
 
-    Empty shards, of which published files hold some, are left out.
+    Shards that are empty or only repeat the opening, of which published files hold some, are left out.
     """
     shards = row.get("shards")
     try:
@@ -32,11 +32,11 @@ def sharded_gsm8k_task(row: Row, task_id: str) -> Task:
         raise row.error(
             f"'shards' must be a list of objects with 'shard_id' and 'shard' ({error}). Correct it."
         ) from error
-    texts = tuple(filter(None, texts))
-    if len(texts) < 2:
+    opening, facts = texts[0] if texts else "", tuple(fact for fact in texts[1:] if fact not in texts[0])
+    if not opening or not facts:
         raise row.error("'shards' must hold an opening and at least one fact that are not empty. Remove this row.")
     answer = row.text("answer")
-    return Task(task_id, texts[0], _after_hashes(row, answer), _worked(answer), facts=texts[1:])
+    return Task(task_id, opening, _after_hashes(row, answer), _worked(answer), facts=facts)
 
 
 def math_task(row: Row, task_id: str) -> Task:

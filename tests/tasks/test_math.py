@@ -2,6 +2,7 @@ import itertools
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -60,7 +61,7 @@ def test_the_worked_steps_are_true_and_end_in_the_reference(level: int) -> None:
 
 def test_the_wording_means_the_step() -> None:
     """Answers worked out from the sentences, independently of the templates' steps."""
-    rules = {
+    rules: dict[str, Callable[..., int]] = {
         "gain": lambda a, b: a + b,
         "loss": lambda a, b: a - b,
         "together": lambda a, b: a + b,
@@ -75,7 +76,7 @@ def test_the_wording_means_the_step() -> None:
 
 
 def test_hard_levels_give_the_answers_worked_out_by_hand() -> None:
-    rules = {
+    rules: dict[str, Callable[..., float]] = {
         "discount": lambda a, b, c, d: a * b * (1 - c / 100) + d,
         "part-given": lambda a, b, c, d: a * (1 - 1 / b) - c + d,
         "bus": lambda a, b, c, d: a * b * (1 - c / 100) - d,
@@ -104,7 +105,7 @@ def test_level_1_is_small_and_simple() -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_splits_share_no_problem_under_any_names(level: int) -> None:
-    seen = {split: {problem(task) for task in first(800, level, split)} for split in SPLITS}
+    seen = {split: {problem(task) for task in first(300, level, split)} for split in SPLITS}
     assert not seen["train"] & seen["test"]
     assert not seen["train"] & seen["validation"]
     assert not seen["validation"] & seen["test"]
@@ -112,9 +113,9 @@ def test_splits_share_no_problem_under_any_names(level: int) -> None:
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_no_split_of_level_1_is_tiny(split: str) -> None:
-    texts = {(task.instruction, task.facts) for task in first(3000, 1, split)}
-    assert len(texts) > 1500
-    assert len({problem(task) for task in first(3000, 1, split)}) > 50
+    tasks = first(1500, 1, split)
+    assert len({(task.instruction, task.facts) for task in tasks}) > 1000
+    assert len({problem(task) for task in tasks}) > 50
 
 
 @pytest.mark.parametrize("level", LEVELS)
