@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
@@ -38,7 +39,7 @@ class TaskList:
                 f"The task list {name!r} holds two tasks with the id {_repeated(self._tasks)!r}. Give each its own id."
             )
 
-    @property
+    @cached_property
     def signature(self) -> str:
         """Name, size and a hash of the tasks with their order, on which draws depend."""
         rows = "\n".join(json.dumps(task.to_json(), sort_keys=True, ensure_ascii=False) for task in self._tasks)
