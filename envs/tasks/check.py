@@ -1,6 +1,6 @@
 """The task contract as a function: a task must be solvable by its own gold answer, and not by saying nothing."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from duologue.envs.tasks.base import TaskSource
@@ -68,8 +68,8 @@ def _faults(source: TaskSource, tasks: Sequence[Task]) -> Iterator[str]:
     )
 
 
-def _fault(ids: object, problem: str) -> Iterator[str]:
-    listed = sorted(set(ids))  # type: ignore[call-overload]
+def _fault(ids: Iterable[str], problem: str) -> Iterator[str]:
+    listed = sorted(set(ids))
     if listed:
         more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
         yield f"{', '.join(listed[:_SHOWN])}{more} {problem}"

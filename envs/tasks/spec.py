@@ -42,7 +42,11 @@ def make_tasks(spec: TaskSource | Sequence[Task] | str | None, env: str = MATH) 
         return MathTasks() if env == MATH else DocumentTasks()
     if isinstance(spec, str):
         return _from_text(spec, env)
-    return TaskList(spec) if isinstance(spec, (list, tuple)) else cast(TaskSource, spec)
+    if hasattr(spec, "draw") and hasattr(spec, "find"):
+        return cast(TaskSource, spec)
+    if isinstance(spec, Sequence) and all(isinstance(task, Task) for task in spec):
+        return TaskList(cast("Sequence[Task]", spec))
+    raise DuologueError(f"Cannot make tasks from {spec!r:.80}. Give a task source, a list of Task or a string.")
 
 
 @dataclass(frozen=True, slots=True)

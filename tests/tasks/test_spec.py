@@ -102,3 +102,6 @@ def test_bad_split_of_a_file_and_bad_environment(folder: Path) -> None:
         make_tasks("math", "MathChats")
     with pytest.raises(DuologueError, match="empty"):
         make_tasks([])
+    for junk in (5, ["text"], {"a": 1}):
+        with pytest.raises(DuologueError, match="Give a task source"):
+            make_tasks(junk)  # type: ignore[arg-type]
