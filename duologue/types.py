@@ -22,7 +22,7 @@ class StopReason(StrEnum):
 
     sentence: str
 
-    def __new__(cls, value: str, sentence: str) -> StopReason:
+    def __new__(cls, value: str, sentence: str = "") -> StopReason:
         """Make a member that carries its sentence."""
         member = str.__new__(cls, value)
         member._value_ = value
@@ -205,7 +205,7 @@ class Episode:
         lists = {name: tuple(row.get(name, ())) for name in _TUPLES}
         spans = tuple(Span(**span) for span in row.get("spans", ()))
         acts = tuple(tuple(turn) for turn in row.get("user_acts", ()))
-        reason = StopReason(row["stop_reason"])  # type: ignore[call-arg]
+        reason = StopReason(row["stop_reason"])
         return cls(**{**row, **lists, "spans": spans, "user_acts": acts, "stop_reason": reason})
 
 

