@@ -1,15 +1,36 @@
-"""Gymnasium environments of multi-turn dialogue. Importing this package registers them.
+"""Gymnasium environments of multi-turn dialogue. Importing this package registers them, and does nothing else.
 
-``gym.make("duologue.envs:MathChat-v0")`` imports it for you. No simulator, reward or language model is loaded before an
-environment is made.
+``gym.make("duologue.envs:MathChat-v0")`` imports it for you. Simulators, rewards and tasks load with the first name
+that needs them, so that registration stays about as quick as importing Gymnasium.
 """
 
-from duologue.envs.dialogue_env import DialogueEnv
-from duologue.envs.dynamics import DialogueDynamics, Transition
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from duologue.envs.registration import ENV_IDS, register
-from duologue.envs.spaces import UnicodeText
-from duologue.envs.vector_env import DialogueVectorEnv
-from duologue.envs.wrappers import ChatTemplateObservation, MessagesObservation
+
+if TYPE_CHECKING:
+    from duologue.envs.dialogue_env import DialogueEnv
+    from duologue.envs.doc_edit_chat import MediumDocEditChatEnv, MediumDocEditChatVectorEnv
+    from duologue.envs.dynamics import DialogueDynamics, Transition
+    from duologue.envs.math_chat import MathChatEnv, MathChatVectorEnv
+    from duologue.envs.spaces import UnicodeText
+    from duologue.envs.vector_env import DialogueVectorEnv
+    from duologue.envs.wrappers import ChatTemplateObservation, MessagesObservation
+
+_HOMES = {
+    "ChatTemplateObservation": "wrappers",
+    "DialogueDynamics": "dynamics",
+    "DialogueEnv": "dialogue_env",
+    "DialogueVectorEnv": "vector_env",
+    "MathChatEnv": "math_chat",
+    "MathChatVectorEnv": "math_chat",
+    "MediumDocEditChatEnv": "doc_edit_chat",
+    "MediumDocEditChatVectorEnv": "doc_edit_chat",
+    "MessagesObservation": "wrappers",
+    "Transition": "dynamics",
+    "UnicodeText": "spaces",
+}
 
 __all__ = [
     "ENV_IDS",
@@ -17,9 +38,21 @@ __all__ = [
     "DialogueDynamics",
     "DialogueEnv",
     "DialogueVectorEnv",
+    "MathChatEnv",
+    "MathChatVectorEnv",
+    "MediumDocEditChatEnv",
+    "MediumDocEditChatVectorEnv",
     "MessagesObservation",
     "Transition",
     "UnicodeText",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name's module when the name is first asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
 
 register()

@@ -14,6 +14,7 @@ from duologue.envs.transcript import print_messages, transcript
 from duologue.errors import DuologueError, did_you_mean
 from duologue.rewards.base import Reward
 from duologue.simulators.base import Simulator
+from duologue.simulators.human import HumanUser
 
 
 class DialogueEnv(gym.Env[str, str]):
@@ -119,6 +120,9 @@ class DialogueEnv(gym.Env[str, str]):
         return transition.observation, info_of(transition)
 
     def _print_new(self) -> None:
+        """Print the messages that were not printed yet; a person who plays the user has seen them all already."""
+        if isinstance(self.parts.dynamics.simulator, HumanUser):
+            return
         if self.render_mode == "human" and self._now is not None:
             print_messages(self._now.dialogue.messages[self._printed :])
             self._printed = len(self._now.dialogue.messages)

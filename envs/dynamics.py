@@ -25,6 +25,7 @@ from duologue.envs.spaces import without_surrogates
 from duologue.errors import DuologueError
 from duologue.rewards.base import Reward, Score
 from duologue.simulators.base import Simulator
+from duologue.simulators.human import HumanUser
 from duologue.simulators.reliable import answer_all
 from duologue.types import Dialogue, StopReason, Task, UserTurn
 
@@ -75,7 +76,7 @@ class DialogueDynamics:
     max_chars: int
     """Most characters in a message. A longer reply ends the dialogue; a longer user message is cut to it."""
     simulator_timeout: float | None
-    """Seconds that one call of the simulator may take; None = no limit."""
+    """Seconds that one call of the simulator may take; None = no limit. People take the time that they need."""
 
     def __post_init__(self) -> None:
         """Check the arguments.
@@ -133,7 +134,8 @@ class DialogueDynamics:
     def _ask(self, dialogues: Sequence[Dialogue]) -> list[Transition]:
         if not dialogues:
             return []
-        turns = answer_all(self.simulator, dialogues, self.simulator_timeout)
+        timeout = None if isinstance(self.simulator, HumanUser) else self.simulator_timeout
+        turns = answer_all(self.simulator, dialogues, timeout)
         return [self._answered(dialogue, turn) for dialogue, turn in zip(dialogues, turns, strict=True)]
 
     def _answered(self, dialogue: Dialogue, turn: UserTurn | Exception) -> Transition:
@@ -152,7 +154,7 @@ class DialogueDynamics:
         text = without_surrogates(turn.text)
         cut = {"user_text_cut": 1.0} if len(text) > self.max_chars else {}
         notes = {str(name): float(count) for name, count in turn.notes.items()} | cut
-        stop = None if turn.stop is None else StopReason(turn.stop)  # type: ignore[call-arg]
+        stop = None if turn.stop is None else StopReason(turn.stop)
         return UserTurn(text[: self.max_chars], stop, tuple(turn.acts), notes)
 
     def _scored(self, transitions: list[Transition]) -> list[Transition]:

@@ -139,10 +139,11 @@ class DialogueVectorEnv(gym.vector.VectorEnv[Texts, Sequence[str], NDArray[Any]]
         Raises:
             DuologueError: for a wrong mask, or a reason that is the user's to decide.
         """
-        slots = [i for i in self._masked(mask, "mask") if i in self._active()]
+        active, masked = self._active(), self._masked(mask, "mask")
+        slots = [i for i in masked if i in active]
         talking = [i for i in slots if self._slots[i].dialogue.stop is None]
         ended = self.parts.dynamics.cut([self._slots[i].dialogue for i in talking], reason)
-        others = {i: text for i, text in enumerate(self._texts) if i not in slots}
+        others = {i: self._texts[i] for i in active if i not in slots}
         return self._advance({i: self._slots[i] for i in slots} | dict(zip(talking, ended, strict=True)), others)
 
     def render(self) -> tuple[str, ...] | None:

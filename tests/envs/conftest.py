@@ -55,7 +55,7 @@ class Echo:
 
 
 class Odd(Echo):
-    """An echo that does ``trick`` instead where a dialogue's last message is "odd", or at the opening of ``task_id``."""
+    """An echo that does ``trick`` instead where the last message is "odd", or at the opening of ``task_id``."""
 
     def __init__(self, trick: Callable[[Dialogue], Any], task_id: str | None = None) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Odd(Echo):
     def answer(self, dialogue: Dialogue) -> UserTurn:
         opening = not dialogue.messages and dialogue.task.task_id == self.task_id
         odd = bool(dialogue.messages) and dialogue.messages[-1]["content"] == "odd"
-        return self.trick(dialogue) if opening or odd else super().answer(dialogue)  # type: ignore[no-any-return]
+        return self.trick(dialogue) if opening or odd else super().answer(dialogue)
 
 
 class SpeaksSecret:
