@@ -186,7 +186,7 @@ def test_mistakes_are_explained(fakes: SimpleNamespace) -> None:
     with pytest.raises(DuologueError, match="seed has 1"):
         env.reset(seed=[1])
     with pytest.raises(DuologueError, match="mask"):
-        env.cut(np.array([1, 0]), StopReason.TOKEN_LIMIT)  # type: ignore[arg-type]
+        env.cut(np.array([1, 0]), StopReason.TOKEN_LIMIT)
     with pytest.raises(DuologueError, match="num_envs"):
         make(fakes, 0)
     with pytest.raises(DuologueError, match="ansi"):
