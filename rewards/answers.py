@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from duologue.rewards.notation import plain, strip_bold
-from duologue.rewards.quantities import parse_quantity, quick_equal
+from duologue.rewards.quantities import MAX_CHARS, parse_quantity, quick_equal
 
 
 class AnswerStatus(StrEnum):
@@ -66,8 +66,9 @@ _SAID = re.compile(
     re.IGNORECASE,
 )
 _CONDITION = re.compile(r"\b(?:if|whether|unless|suppose|when|until|once)\b[^.!?\n]*$", re.IGNORECASE)
-_DISPLAYED = re.compile(r"(?:\$\$|\\\[)(.+?)(?:\$\$|\\\])", re.DOTALL)
+_DISPLAYED = re.compile(rf"(?:\$\$|\\\[)(.{{1,{MAX_CHARS}}}?)(?:\$\$|\\\])", re.DOTALL)
 _CONDITION_REACH = 200
+_MAX_OPTIONS = 8
 _SENTENCE_END = re.compile(r"[.!](?=\s|$)|\?|\n|$")
 _TAIL = re.compile(
     r"[;,]?\s+(?:because|since|which|as|so)\b.*|,\s+(?:and|but|not|right|thus|with|where)\b.*|;\s.*|\s+[\u2013\u2014]\s.*",
@@ -78,7 +79,9 @@ _NO_ANSWER = re.compile(
     r"still|also|going|found|given|obtained|yours)\b|(?:the same|what|how|when|that)\b",
     re.IGNORECASE,
 )
-_CHOICE = re.compile(r"\s*(?:,\s*)?(?:\s+or\s+|\\text\s*\{\s*or\s*\}|\\(?:lor|vee)(?![a-zA-Z]))\s*", re.IGNORECASE)
+_CHOICE = re.compile(
+    r"\s*(?:,\s*)?(?:\s+or(?:\s+|$)|\\text\s*\{\s*or\s*\}|\\(?:lor|vee)(?![a-zA-Z]))\s*", re.IGNORECASE
+)
 
 
 def _closing_braces(text: str) -> dict[int, int]:
@@ -111,15 +114,15 @@ def _hashed(text: str) -> Iterator[_Found]:
 
 
 def _value_at(text: str, start: int) -> str | None:
-    """Return the answer that starts here, None if its sentence is a question."""
+    """Return the answer that starts here, read up to ``MAX_CHARS``; None if its sentence is a question."""
     if displayed := _DISPLAYED.match(text, start):
         return displayed.group(1)
-    end = _SENTENCE_END.search(text, start)
-    stop = end.start() if end else len(text)
-    value = text[start:stop]
-    if following := _SAID.search(value):
-        value = value[: following.start()]
-    return None if text[stop : stop + 1] == "?" else _TAIL.sub("", value)
+    end = _SENTENCE_END.search(text, start, min(len(text), start + MAX_CHARS))
+    if not end or end.group() == "?":
+        return None
+    value = text[start : end.start()]
+    following = _SAID.search(value)
+    return _TAIL.sub("", value[: following.start()] if following else value)
 
 
 def _said(text: str) -> Iterator[_Found]:
@@ -143,6 +146,8 @@ def _distinct(answers: Sequence[str]) -> tuple[str, ...]:
     for option in (_tidy(part) for answer in answers for part in _CHOICE.split(" ".join(answer.split()))):
         if option and not any(quick_equal(option, known) for known in kept):
             kept.append(option)
+        if len(kept) == _MAX_OPTIONS:
+            break
     return tuple(kept)
 
 

@@ -58,4 +58,4 @@ def plain(answer: str) -> str:
     for pattern, to in _REWRITES:
         text = pattern.sub(to, text)
     text = " ".join(text.split())
-    return _FILLER.sub("", text.rstrip(".,;:! ")).strip()
+    return _FILLER.sub("", text.rstrip(".,;: ")).strip()

@@ -11,7 +11,7 @@ MAX_CHARS = 500
 """Longer answers are compared as strings alone."""
 _ROUNDED_PLACES = 6
 
-_NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d*)?|\.\d+"
+_NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+"
 _PATTERN = re.compile(
     rf"""(?P<sign>[-+]|(?:negative|minus)\s)?\s*(?P<currency>[§€£])?\s*(?P<inner>-)?
     (?: (?:(?P<whole>\d+)\s*)?\\frac\s*\{{\s*(?P<top>-?\d+)\s*\}}\s*\{{\s*(?P<bottom>\d+)\s*\}}
@@ -38,7 +38,7 @@ class Quantity:
 
 def _fraction(text: str) -> Fraction:
     """Return the exact value of a plain number with or without thousands separators."""
-    return Fraction(text.replace(",", "").rstrip("."))
+    return Fraction(text.replace(",", ""))
 
 
 def _value(match: re.Match[str]) -> Fraction:
