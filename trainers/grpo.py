@@ -1,0 +1,140 @@
+"""The thin subclass of TRL's ``GRPOTrainer`` (1.16): dialogues instead of completions, everything else TRL's.
+
+Two private methods of TRL are overridden, because its public hooks cannot carry a dialogue: ``rollout_func`` sees no
+dataset columns and its rewards read the whole dialogue as one assistant message. A contract test watches them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from trl import GRPOTrainer
+
+from duologue.errors import DuologueError
+from duologue.trainers.metrics import dialogue_metrics, flat_rows
+from duologue.types import Episode
+
+Play = Callable[[Sequence[dict[str, Any]], int, bool], list[Episode]]
+"""(dataset rows in batch order, optimiser step, training?) -> one episode per row."""
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueOptions:
+    """What the subclass needs beyond ``GRPOConfig``."""
+
+    play: Play
+    pad_completion_id: int
+    """A token for rows that have no completion at all (the episode failed before the first reply); never trained."""
+    drop_flat_groups: bool
+    max_empty_steps: int
+    logprob_tolerance: float
+    """Largest mean |recomputed - sampled| log-probability on the first batch, in nats."""
+
+
+class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
+    """GRPO over whole dialogues.
+
+    Loss mask and attention mask stay different tensors: what the user said is read but not trained on. Episodes that
+    are not scored carry no loss and stay out of their group's statistics (TRL's own handling of a reward of None).
+    """
+
+    def __init__(self, options: DialogueOptions, *args: Any, **trl_arguments: Any) -> None:
+        self.options = options
+        self._rows: list[dict[str, Any]] = []
+        self._empty_steps = 0
+        self._checked = False
+        super().__init__(*args, reward_funcs=[episode_reward], **trl_arguments)
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        self._rows = inputs
+        output: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        self._drop_flat(output)
+        self._check_sampling(output)
+        output.pop("sampling_per_token_logps", None)
+        return output
+
+    def _generate(self, prompts: list[Any]) -> tuple[Any, ...]:
+        mode = "train" if self.model.training else "eval"
+        episodes = self.options.play(self._rows, self.state.global_step, mode == "train")
+        if len(episodes) != len(prompts):
+            raise RuntimeError(f"{len(episodes)} episodes for {len(prompts)} rows; groups would be mixed up.")
+        self._count(episodes, mode)
+        pad = self.options.pad_completion_id
+        return (
+            [list(e.prompt_ids) or [pad] for e in episodes],
+            [list(e.completion_ids) or [pad] for e in episodes],
+            [trained_mask(e) or [0] for e in episodes],
+            [[dict(m) for m in e.messages[1:]] for e in episodes],
+            [list(e.logprobs) or [0.0] for e in episodes],
+            {"episode_reward": [e.reward for e in episodes]},
+            None,
+            [],
+        )
+
+    def _count(self, episodes: Sequence[Episode], mode: str) -> None:
+        size = self.num_generations if mode == "train" else self.num_generations_eval
+        for name, value in dialogue_metrics(episodes, size).items():
+            self._metrics[mode][name].append(value)
+        if mode == "train":
+            self.state.num_input_tokens_seen += sum(len(e.prompt_ids) + len(e.completion_ids) for e in episodes)
+            self._metrics[mode]["num_tokens"] = [self.state.num_input_tokens_seen]
+            self._watch_empty(sum(sum(trained_mask(e)) for e in episodes))
+
+    def _watch_empty(self, trained_tokens: int) -> None:
+        self._empty_steps = 0 if trained_tokens else self._empty_steps + 1
+        if self._empty_steps >= self.options.max_empty_steps:
+            raise DuologueError(
+                f"{self._empty_steps} steps in a row had no token to train on. Look at stop_reason and error in "
+                "episodes.jsonl; usually the simulator fails or the opening alone exceeds max_total_tokens."
+            )
+
+    def _drop_flat(self, output: dict[str, Any]) -> None:
+        """Take groups without differences out of the loss mask and out of the loss's normaliser."""
+        if not self.options.drop_flat_groups or not self.model.training:
+            return
+        flat = flat_rows(output["advantages"], self.num_generations)
+        output["tool_mask"] = output["tool_mask"] * (~flat).unsqueeze(1)
+        trained = (output["completion_mask"] * output["tool_mask"]).sum()
+        output["num_items_in_batch"] = self.accelerator.gather(trained).sum().clamp(min=1)
+
+    def _check_sampling(self, output: dict[str, Any]) -> None:
+        """Compare, once, the log-probabilities of sampling with those that training recomputes."""
+        if self._checked or not self.model.training:
+            return
+        self._checked = True
+        mask = (output["completion_mask"] * output["tool_mask"]).bool()
+        if not mask.any():
+            self._checked = False
+            return
+        difference = self._recomputed(output)[mask] - output["sampling_per_token_logps"][mask]
+        mean = float(difference.abs().mean())
+        self._metrics["train"]["sampling/logp_difference"].append(mean)
+        if mean > self.options.logprob_tolerance:
+            raise DuologueError(
+                f"Sampled and recomputed log-probabilities differ by {mean:.3g} nats per token on the first batch, so "
+                "training would not see what was sampled. Check that engine and trainer share weights, temperature "
+                "and dropout 0."
+            )
+
+    @torch.no_grad()
+    def _recomputed(self, output: dict[str, Any]) -> torch.Tensor:
+        ids = torch.cat([output["prompt_ids"], output["completion_ids"]], dim=1)
+        mask = torch.cat([output["prompt_mask"], output["completion_mask"]], dim=1)
+        width = output["completion_ids"].size(1)
+        logps, _, _ = self._get_per_token_logps_and_entropies(
+            self.model, ids, mask, width, batch_size=self.args.per_device_train_batch_size
+        )
+        return torch.as_tensor(logps)
+
+
+def episode_reward(episode_reward: list[float | None], completions: Any, **_: Any) -> list[float | None]:
+    """Pass on the environment's rewards; TRL wants a function and fills its other arguments by keyword."""
+    return episode_reward
+
+
+def trained_mask(episode: Episode) -> list[int]:
+    """Return the loss mask of an episode: what the policy sampled, or nothing if the episode is not scored."""
+    return list(episode.completion_mask) if episode.reward is not None else [0] * len(episode.completion_mask)

@@ -1,0 +1,193 @@
+"""Interactive GRPO: the policy learns from its own dialogues with a simulated user (Stage 2 of arXiv:2605.26403).
+
+Whole dialogues, the environment's terminal reward, advantages at the level of the trajectory. What the paper leaves
+open (horizon, group size, rates, KL) are fields of ``InteractiveConfig``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+from datasets import Dataset
+from transformers import TrainerCallback
+from trl import GRPOConfig
+
+import duologue.envs  # noqa: F401  (registers the environments)
+from duologue.engines.chat import ChatFormat
+from duologue.engines.hf import TransformersEngine
+from duologue.engines.models import LoadedModel, load_model
+from duologue.trainers.adapters import lora_config
+from duologue.trainers.agents import Limits, TokenAgent, hash_seed
+from duologue.trainers.config import InteractiveConfig
+from duologue.trainers.episode_log import EpisodeLog
+from duologue.trainers.grpo import DialogueGRPOTrainer, DialogueOptions
+from duologue.trainers.progress import MetricsLog, ProgressLine, quiet_console
+from duologue.trainers.rollout import Rollout, Start
+from duologue.types import Episode
+
+MakeEnv = Callable[[int], gym.vector.VectorEnv[Any, Any, Any]]
+"""Makes a native vector environment with so many slots."""
+
+
+class InteractiveTrainer:
+    """Trains a policy in any dialogue environment.
+
+    Example:
+        >>> config = InteractiveConfig(env="MathChat-v0", simulator="scripted", steps=10)
+        >>> InteractiveTrainer(config).train()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        config: InteractiveConfig,
+        *,
+        make_env: MakeEnv | None = None,
+        loaded: LoadedModel | None = None,
+        callbacks: Sequence[TrainerCallback] = (),
+    ) -> None:
+        """Load model and environment.
+
+        Args:
+            config: everything that is not an object.
+            make_env: makes the environment; the default follows ``config.env``, ``simulator``, ``tasks``, ``max_turns``.
+            loaded: a model in memory; the default loads ``config.model``.
+            callbacks: further callbacks for TRL's trainer.
+
+        Raises:
+            DuologueError: if model, chat template, environment, simulator or tasks cannot work.
+        """
+        self.config = config
+        self.loaded = loaded or load_model(config.model, dtype=config.dtype)
+        self.chat = ChatFormat(self.loaded.tokenizer, config.system_prompt)
+        self.env = (make_env or env_maker(config))(config.episodes_per_step)
+        self.output = Path(config.output)
+        self.episodes = EpisodeLog(self.output / "episodes.jsonl")
+        self.metrics = MetricsLog(self.output / "metrics.jsonl")
+        self.trainer = self._trainer([*callbacks, self.metrics, ProgressLine(config.steps)])
+        self.agent = self._agent()
+        self.rollout = Rollout(self.env, self.agent)
+
+    def train(self) -> Path:
+        """Train, or go on from the last checkpoint in the output folder, and save the policy.
+
+        Returns:
+            The folder of the trained policy, which ``load_model`` and ``duologue evaluate --agent`` take.
+
+        Raises:
+            DuologueError: if no token could be trained on for ``max_empty_steps`` steps, or if sampling and training
+                disagree about log-probabilities.
+        """
+        checkpoint = last_checkpoint(self.output) if self.config.resume else None
+        done = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
+        self.episodes.keep(lambda row: row["step"] < done)
+        self.metrics.keep(lambda row: row["step"] <= done)
+        with quiet_console():
+            self.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        final = self.output / "final"
+        self.trainer.save_model(str(final))
+        self.loaded.tokenizer.save_pretrained(str(final))
+        return final
+
+    def play(self, rows: Sequence[dict[str, Any]], step: int, training: bool) -> list[Episode]:
+        """Play one dialogue per dataset row with the weights of optimiser step ``step``."""
+        self.agent.engine.version = step  # type: ignore[attr-defined]
+        starts = [Start(row["seed"], hash_seed(self.config.seed, step, i)) for i, row in enumerate(rows)]
+        self._check_groups(rows)
+        episodes = self.rollout.play(starts)
+        self.episodes.write(episodes, step)
+        return episodes
+
+    def _check_groups(self, rows: Sequence[dict[str, Any]]) -> None:
+        size = self.config.group_size
+        groups = [{row["seed"] for row in rows[i : i + size]} for i in range(0, len(rows), size)]
+        if any(len(group) != 1 for group in groups):
+            raise RuntimeError("Rows of a group do not share their seed; TRL's sampler has changed its order.")
+
+    def _agent(self) -> TokenAgent:
+        config = self.config
+        model = self.trainer.accelerator.unwrap_model(self.trainer.model)
+        engine = TransformersEngine(model, self.loaded.tokenizer.pad_token_id)
+        limits = Limits(config.max_tokens_per_turn, config.max_total_tokens)
+        return TokenAgent(engine, self.chat, limits, temperature=config.temperature, name=self.loaded.signature)
+
+    def _trainer(self, callbacks: Sequence[TrainerCallback]) -> DialogueGRPOTrainer:
+        config = self.config
+        options = DialogueOptions(
+            play=self.play,
+            pad_completion_id=self.chat.end_of_turn_id,
+            drop_flat_groups=config.drop_flat_groups,
+            max_empty_steps=config.max_empty_steps,
+            logprob_tolerance=0.01 if self.loaded.signature.endswith("float32") else 0.1,
+        )
+        fresh_adapter = config.lora_rank > 0 and not hasattr(self.loaded.model, "peft_config")
+        return DialogueGRPOTrainer(
+            options,
+            model=self.loaded.model,
+            args=grpo_config(config),
+            train_dataset=seed_rows(config),
+            processing_class=self.loaded.tokenizer,
+            peft_config=lora_config(config, self.loaded.model) if fresh_adapter else None,
+            callbacks=list(callbacks),
+        )
+
+
+def env_maker(config: InteractiveConfig) -> MakeEnv:
+    """Return a maker of the environment that a configuration describes."""
+    given = {"simulator": config.simulator, "tasks": config.tasks, "max_turns": config.max_turns}
+    arguments = {name: value for name, value in given.items() if value is not None}
+    return lambda n: gym.make_vec(config.env, num_envs=n, vectorization_mode="vector_entry_point", **arguments)
+
+
+def seed_rows(config: InteractiveConfig) -> Dataset:
+    """Return the dataset of a run: one row per group, which is one environment seed (hence one task and one user)."""
+    seeds = [hash_seed(config.seed, i) for i in range(config.steps * config.groups_per_step)]
+    prompt = [{"role": "user", "content": ""}]  # the real prompt is what the user opens with at rollout time
+    return Dataset.from_dict({"prompt": [prompt] * len(seeds), "seed": seeds})
+
+
+def grpo_config(config: InteractiveConfig) -> GRPOConfig:
+    """Translate to TRL's configuration; ``config.trl`` has the last word."""
+    on_cpu = not _has_accelerator()
+    arguments: dict[str, Any] = {
+        "output_dir": config.output,
+        "max_steps": config.steps,
+        "per_device_train_batch_size": config.micro_batch_size,
+        "gradient_accumulation_steps": config.episodes_per_step // config.micro_batch_size,
+        "num_generations": config.group_size,
+        "max_completion_length": config.max_total_tokens,
+        "learning_rate": config.learning_rate,
+        "lr_scheduler_type": "constant_with_warmup",
+        "warmup_steps": config.warmup_steps,
+        "beta": config.beta,
+        "loss_type": config.loss_type,
+        "scale_rewards": "group" if config.scale_rewards else "none",
+        "temperature": config.temperature,
+        "max_grad_norm": config.max_grad_norm,
+        "seed": config.seed,
+        "shuffle_dataset": False,
+        "bf16": False,
+        "use_cpu": on_cpu,
+        "gradient_checkpointing": not on_cpu,
+        "logging_steps": 1,
+        "disable_tqdm": True,
+        "save_strategy": "steps" if config.save_steps else "no",
+        "save_steps": config.save_steps or config.steps,
+        "report_to": config.report_to,
+        "dataloader_pin_memory": not on_cpu,
+    }
+    return GRPOConfig(**{**arguments, **config.trl})
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """Return the newest complete checkpoint of a run, if there is one."""
+    found = [path for path in folder.glob("checkpoint-*") if (path / "trainer_state.json").is_file()]
+    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def _has_accelerator() -> bool:
+    import torch
+
+    return bool(torch.accelerator.is_available())

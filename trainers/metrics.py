@@ -1,0 +1,53 @@
+"""Numbers about a batch of dialogues, under the names that logs carry."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from duologue.types import Episode
+
+if TYPE_CHECKING:
+    import torch
+
+
+def dialogue_metrics(episodes: Sequence[Episode], group_size: int) -> dict[str, float]:
+    """Return means over a batch: turns, tokens, words of the user, stop reasons, unscored and flat groups as shares.
+
+    Args:
+        episodes: one batch in group order.
+        group_size: consecutive episodes that form a group.
+    """
+    n = len(episodes)
+    words = [len(m["content"].split()) for e in episodes for m in e.messages if m["role"] == "user"]
+    metrics = {
+        "dialogue/turns": sum(e.n_turns for e in episodes) / n,
+        "dialogue/policy_tokens": sum(sum(e.completion_mask) for e in episodes) / n,
+        "dialogue/total_tokens": sum(len(e.prompt_ids) + len(e.completion_ids) for e in episodes) / n,
+        "dialogue/user_words_per_turn": sum(words) / max(1, len(words)),
+        "dialogue/unscored": sum(e.reward is None for e in episodes) / n,
+        "dialogue/flat_groups": _flat_share([e.reward for e in episodes], group_size),
+        "dialogue/distinct_replies": _distinct(episodes),
+    }
+    reasons = Counter(e.stop_reason.value for e in episodes)
+    metrics |= {f"stop/{reason}": count / n for reason, count in reasons.items()}
+    metrics |= {f"seconds/{phase}": seconds for phase, seconds in episodes[0].seconds.items()} if n else {}
+    return metrics
+
+
+def flat_rows(advantages: torch.Tensor, group_size: int) -> torch.Tensor:
+    """Return a mask over rows, True where the whole group has advantage 0. Shape (B,) in and out."""
+    flat: torch.Tensor = (advantages.view(-1, group_size) == 0).all(dim=1).repeat_interleave(group_size)
+    return flat
+
+
+def _flat_share(rewards: Sequence[float | None], group_size: int) -> float:
+    groups = [rewards[i : i + group_size] for i in range(0, len(rewards), group_size)]
+    return sum(len({r for r in group if r is not None}) <= 1 for group in groups) / max(1, len(groups))
+
+
+def _distinct(episodes: Sequence[Episode]) -> float:
+    """Share of distinct texts among all replies: a collapse of the policy shows here first."""
+    replies = [m["content"] for e in episodes for m in e.messages if m["role"] == "assistant"]
+    return len(set(replies)) / max(1, len(replies))
