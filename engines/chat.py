@@ -62,6 +62,10 @@ class ChatFormat:
         tail = self._render([_user("a"), _assistant(_SENTINEL), _user(text)]).rpartition(_SENTINEL)[2]
         return self._encode(tail, [text])[1:]
 
+    def text_ids(self, text: str) -> list[int]:
+        """Return the ids of a plain text, without special tokens."""
+        return self._ids(text, split=True)
+
     @cached_property
     def end_of_turn_id(self) -> int:
         """The token that ends an assistant turn."""

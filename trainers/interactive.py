@@ -84,7 +84,7 @@ class InteractiveTrainer:
         done = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
         self.episodes.keep(lambda row: row["step"] < done)
         self.metrics.keep(lambda row: row["step"] <= done)
-        with quiet_console():
+        with quiet_console(self.trainer):
             self.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         final = self.output / "final"
         self.trainer.save_model(str(final))

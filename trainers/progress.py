@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -35,37 +34,38 @@ class ProgressLine(TrainerCallback):  # type: ignore[misc]
         self.console = console or Console(stderr=True)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
-        """Print the step's reward, turns, flat groups and time."""
-        if not logs or "loss" not in logs or not state.is_world_process_zero:
-            return
-        reward = logs.get("reward")
-        shown = "  none" if reward is None else f"{float(reward):6.3f}"
-        self.console.print(
-            f"step {state.global_step:>4}/{self.steps}  reward [bold]{shown}[/bold]"
-            f"  turns {float(logs.get('dialogue/turns', 0)):4.1f}"
-            f"  flat groups {float(logs.get('dialogue/flat_groups', 0)):4.0%}"
-            f"  unscored {float(logs.get('dialogue/unscored', 0)):4.0%}"
-            f"  {float(logs.get('step_time', 0)):5.1f} s",
-            highlight=False,
-        )
+        """Print the step's numbers that a person wants to see."""
+        if logs and "loss" in logs and state.is_world_process_zero:
+            numbers = "".join(_shown(label, form, logs.get(name)) for name, label, form in _COLUMNS if name in logs)
+            self.console.print(f"step {state.global_step:>4}/{self.steps}{numbers}", highlight=False)
+
+
+_COLUMNS = (
+    ("reward", "reward", "6.3f"),
+    ("dialogue/turns", "turns", "4.1f"),
+    ("dialogue/flat_groups", "flat groups", "4.0%"),
+    ("dialogue/unscored", "unscored", "4.0%"),
+    ("mean_token_accuracy", "token accuracy", "4.0%"),
+    ("loss", "loss", "8.4f"),
+    ("step_time", "seconds", "6.1f"),
+)
+
+
+def _shown(label: str, form: str, value: Any) -> str:
+    return f"  {label} " + ("none" if value is None else format(float(value), form))
 
 
 @contextmanager
-def quiet_console() -> Iterator[None]:
-    """Silence what transformers prints beside the progress line, for the duration of a block."""
+def quiet_console(trainer: Any) -> Iterator[None]:
+    """Let the progress line speak alone: no raw dictionaries, no deprecations that only TRL can mend."""
     import transformers
 
+    trainer.remove_callback(PrinterCallback)
     level = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*pin_memory.*")
+            warnings.filterwarnings("ignore", message=".*gradient_checkpointing.*", category=FutureWarning)
             yield
     finally:
         transformers.logging.set_verbosity(level)
-
-
-def without_printer(trainer: Any) -> None:
-    """Take away the callback that prints raw dictionaries."""
-    trainer.remove_callback(PrinterCallback)
-    logging.getLogger("accelerate").setLevel(logging.ERROR)

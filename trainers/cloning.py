@@ -1,0 +1,131 @@
+"""Behaviour cloning: supervised training on the assistant's turns of logged dialogues.
+
+It gives a small model the format and the moves of a task before reinforcement learning, and it is a baseline of its
+own. Rows are laid out by the same function as rollouts (``conversation.encode``); only the assistant's tokens and its
+end of turn carry loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from trl import SFTConfig, SFTTrainer
+
+from duologue.engines.chat import ChatFormat
+from duologue.engines.models import LoadedModel, load_model
+from duologue.errors import DuologueError
+from duologue.trainers.adapters import lora_config
+from duologue.trainers.config import with_help
+from duologue.trainers.conversation import Conversation, Reply, TokenRow, encode
+from duologue.trainers.progress import ProgressLine, quiet_console
+from duologue.types import Message, alternates
+
+
+@dataclass(frozen=True, slots=True)
+class CloningConfig:
+    """Behaviour cloning of the assistant."""
+
+    model: str = with_help("The model to start from.", "default")
+    system_prompt: str | None = with_help("System message of the policy; none by default.", None)
+    output: str = with_help("Folder for the trained model.", "runs/cloning")
+    epochs: float = with_help("Passes over the dialogues.", 1.0)
+    batch_size: int = with_help("Dialogues per optimiser step.", 8)
+    learning_rate: float = with_help("Learning rate of AdamW, decaying linearly to 0.", 2e-4)
+    max_total_tokens: int = with_help("Longest dialogue in tokens. A longer one is an error: nothing is cut.", 2048)
+    lora_rank: int = with_help("Rank of LoRA adapters on all linear layers; 0 trains every weight.", 16)
+    lora_top_layers: int | None = with_help("Put adapters on the last so many layers only.", None)
+    dtype: str = with_help("Weights: float32, bfloat16 or auto.", "auto")
+    seed: int = with_help("Seeds order and initialisation.", 0)
+
+
+def clone(config: CloningConfig, dialogues: Sequence[Sequence[Message]], loaded: LoadedModel | None = None) -> Path:
+    """Train on dialogues and save the result.
+
+    Args:
+        config: everything that is not an object.
+        dialogues: each starts with the user and takes turns; a last user turn carries no loss and is left out.
+        loaded: a model in memory; the default loads ``config.model``.
+
+    Returns:
+        The output folder, which ``load_model`` takes.
+
+    Raises:
+        DuologueError: if there are no dialogues, or one is malformed or longer than ``max_total_tokens``.
+    """
+    loaded = loaded or load_model(config.model, dtype=config.dtype)
+    rows = training_rows(dialogues, ChatFormat(loaded.tokenizer, config.system_prompt), config.max_total_tokens)
+    fresh_adapter = config.lora_rank > 0 and not hasattr(loaded.model, "peft_config")
+    steps = max(1, round(config.epochs * len(rows) / config.batch_size))
+    trainer: Any = SFTTrainer(
+        model=loaded.model,
+        args=_sft_config(config, steps),
+        train_dataset=Dataset.from_list(rows),
+        processing_class=loaded.tokenizer,
+        peft_config=lora_config(config, loaded.model) if fresh_adapter else None,
+        callbacks=[ProgressLine(steps)],
+    )
+    with quiet_console(trainer):
+        trainer.train()
+    trainer.save_model(config.output)
+    loaded.tokenizer.save_pretrained(config.output)
+    return Path(config.output)
+
+
+def training_rows(
+    dialogues: Sequence[Sequence[Message]], chat: ChatFormat, max_total_tokens: int
+) -> list[dict[str, list[int]]]:
+    """Return one row per dialogue: ``input_ids`` and ``completion_mask`` (1 = carries loss), of one length."""
+    if not dialogues:
+        raise DuologueError("There are no dialogues to train on. Play some with duologue rollout, or load logs.")
+    rows = []
+    for i, messages in enumerate(dialogues):
+        row = _layout(messages, chat, i)
+        if len(row.ids) > max_total_tokens:
+            raise DuologueError(
+                f"Dialogue {i} has {len(row.ids)} tokens, over max_total_tokens {max_total_tokens}. Raise the limit or "
+                "leave the dialogue out; it is not cut silently."
+            )
+        rows.append({"input_ids": row.ids, "completion_mask": [0] * len(row.prompt_ids) + row.mask})
+    return rows
+
+
+def _layout(messages: Sequence[Message], chat: ChatFormat, i: int) -> TokenRow:
+    if len(messages) < 2 or not alternates(messages):
+        raise DuologueError(f"Dialogue {i} must start with the user and take turns. Merge or drop its other messages.")
+    replies = [as_reply(m["content"], chat) for m in messages[1::2]]
+    users = [m["content"] for m in messages[2::2]]
+    return encode(Conversation((messages[0],), tuple(replies), tuple(users[: len(replies) - 1])), chat)
+
+
+def as_reply(text: str, chat: ChatFormat) -> Reply:
+    """Return a logged text as a reply whose tokens, end of turn included, are to be learned."""
+    ids = (*chat.text_ids(text), chat.end_of_turn_id)
+    return Reply(text, ids, (0.0,) * len(ids))
+
+
+def _sft_config(config: CloningConfig, steps: int) -> SFTConfig:
+    import torch
+
+    on_cpu = not torch.accelerator.is_available()
+    return SFTConfig(
+        output_dir=config.output,
+        max_steps=steps,
+        per_device_train_batch_size=config.batch_size,
+        learning_rate=config.learning_rate,
+        lr_scheduler_type="linear",
+        max_length=config.max_total_tokens,
+        completion_only_loss=True,
+        seed=config.seed,
+        bf16=False,
+        use_cpu=on_cpu,
+        gradient_checkpointing=not on_cpu,
+        dataloader_pin_memory=not on_cpu,
+        logging_steps=1,
+        disable_tqdm=True,
+        save_strategy="no",
+        report_to="none",
+    )
