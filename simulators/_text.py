@@ -24,10 +24,10 @@ _TENS = "thirty forty fifty sixty seventy eighty ninety"
 _WORD_NUMBERS = {word: value for value, word in enumerate(_UNITS.split(), start=2)}
 _WORD_NUMBERS |= {word: 10 * value for value, word in enumerate(_TENS.split(), start=3)}
 _STOP_WORDS = """
-a about all also am an and are as at be been both but by can could did do does each every for from get gets got had
-has have he her his how i if in is it its just know let like many me much must my need of on one or our out per please
-she should so some tell than that the their them then there they this to total up us use was we were what when where
-which who will with would you your yours
+a about all also am an and any anything are as at be been both but by can could detail did do does each else every for
+from get gets got had has have he her his how i if in is it its just know let like many me more much must my need of
+on one or other our out per please say she should so some something tell than that the their them then there they
+thing this to total up us use was we were what when where which who will with would you your yours
 """
 _STOP = frozenset(_STOP_WORDS.split())
 
@@ -39,7 +39,7 @@ def words(text: str) -> list[str]:
 
 def content_words(text: str) -> set[str]:
     """Return the words that carry meaning, without plural endings, number words as digits."""
-    return {_stem(word) for word in words(text) if word not in _STOP}
+    return {_stem(word) for word in words(text)} - _STOP
 
 
 def _stem(word: str) -> str:
@@ -47,6 +47,12 @@ def _stem(word: str) -> str:
         return str(_WORD_NUMBERS[word])
     word = word.removesuffix("'s")
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def starts_with_function_word(text: str) -> bool:
+    """Return True if the first word would lose its capital after a filler: "The", not "I" and not a name."""
+    first = text.split(maxsplit=1)[:1]
+    return bool(first) and first[0] != "I" and first[0].lower() in _STOP
 
 
 def number_spans(text: str) -> list[tuple[tuple[int, int], Fraction]]:
@@ -131,7 +137,14 @@ def by_relevance(points: Sequence[str], indices: Sequence[int], question: str) -
     return sorted(indices, key=lambda i: (-len(content_words(points[i]) & asked), i))
 
 
-def covered(point: str, document: str) -> bool:
-    """Return True if a document makes a point: all of its numbers and at least 60 % of its content words."""
-    wanted = content_words(point)
-    return numbers(point) <= numbers(document) and len(wanted & content_words(document)) >= 0.6 * len(wanted)
+def covered(point: str, document: str, goal: str) -> bool | None:
+    """Return True if a document makes a point as the goal document makes it; None if that cannot be told by words.
+
+    Only what the point shares with the goal counts, so the goal itself makes every point: all shared numbers and 60 %
+    of the shared content words.
+    """
+    wanted = content_words(point) & content_words(goal)
+    if not wanted:
+        return None
+    values = numbers(point) & numbers(goal)
+    return values <= numbers(document) and len(wanted & content_words(document)) >= 0.6 * len(wanted)

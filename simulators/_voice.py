@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from duologue.simulators._random import turn_rng
+from duologue.simulators._text import starts_with_function_word
 from duologue.simulators.personas import Mix, Persona, draw_persona
 from duologue.simulators.phrases import PhraseBank, Phrases
 from duologue.types import Act, Dialogue, StopReason, UserTurn
@@ -37,26 +38,30 @@ class Voice:
         """Return one of the phrases in this persona's manner."""
         return self.talk(options[int(self.rng.integers(len(options)))])
 
-    def quote(self, facts: Iterable[str], keep_case: bool = False) -> str:
+    def quote(self, facts: Iterable[str]) -> str:
         """Return facts with their wording intact, perhaps after a filler; TeX keeps its case."""
         text = " ".join(facts)
-        if self.persona.lowercase and not keep_case and not {"$", "\\"} & set(text):
+        if self.persona.lowercase and not {"$", "\\"} & set(text):
             text = text.lower()
         return self.after_filler(text)
 
     def after_filler(self, text: str) -> str:
         """Return the text, perhaps after a filler word."""
-        return f"{self.phrase(self.phrases.lead_in)} {text}" if self.chance(self.persona.talkative) else text
+        if not self.chance(self.persona.talkative):
+            return text
+        if starts_with_function_word(text):
+            text = text[0].lower() + text[1:]
+        return f"{self.phrase(self.phrases.lead_in)} {text}"
 
     def opening(self, text: str) -> UserTurn:
         """Open the dialogue with this text."""
         greeting = f"{self.phrase(self.phrases.greet)} " if self.chance(self.persona.politeness) else ""
         return UserTurn(greeting + self.talk(text), acts=(Act.OPEN,))
 
-    def satisfied(self, notes: dict[str, float]) -> UserTurn:
-        """Accept and leave."""
+    def satisfied(self, accept: Phrases, notes: dict[str, float]) -> UserTurn:
+        """Accept with one of the phrases and leave."""
         thanks = self.chance(self.persona.politeness)
-        texts = [self.phrase(self.phrases.accept), *([self.phrase(self.phrases.thanks)] if thanks else [])]
+        texts = [self.phrase(accept), *([self.phrase(self.phrases.thanks)] if thanks else [])]
         acts = (Act.ACCEPT, *((Act.THANK,) if thanks else ()), Act.STOP)
         return UserTurn(" ".join(texts), StopReason.USER_SATISFIED, acts, {"accept": 1.0, **notes})
 

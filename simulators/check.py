@@ -106,10 +106,10 @@ def _check_pure(user: Simulator, dialogues: Sequence[Dialogue]) -> None:
         f"The same dialogues got different turns. {cause}, keep no state between calls; "
         "pass stochastic=True if that cannot be.",
     )
-    alone = [_ask(user, [dialogue], "a dialogue alone")[0] for dialogue in dialogues]
-    _require(alone == together, f"A dialogue alone got another turn than in its batch. {cause}, not the batch.")
     backwards = _ask(user, dialogues[::-1], "a batch in reverse order")[::-1]
     _require(backwards == together, "Turns do not follow the order of the dialogues. Return them in the order given.")
+    alone = [_ask(user, [dialogue], "a dialogue alone")[0] for dialogue in dialogues]
+    _require(alone == together, f"A dialogue alone got another turn than in its batch. {cause}, not the batch.")
 
 
 def _check_odd_replies(user: Simulator, openings: Sequence[Dialogue]) -> None:

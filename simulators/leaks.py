@@ -11,7 +11,7 @@ N_GRAM = 8
 """Words in a row shared with the goal document that count as copying it."""
 _LONGEST_ANSWER = 12
 _WORD = re.compile(r"\w+")
-_TEX_NOISE = re.compile(r"\\(?:left|right|text|boxed|mathrm|displaystyle)\b|\\[(),\[\];! ]|[\s{}$]")
+_TEX_NOISE = re.compile(r"\\(?:left|right|text|boxed|mathrm|displaystyle)\b|\\[(),\[\];! ]|[\s{}]")
 
 
 def leaks(task: Task, messages: Sequence[Message], text: str) -> bool:
@@ -63,7 +63,7 @@ def _spoken_expression(task: Task, said: Sequence[str], text: str) -> list[Span]
 
 def _bare(text: str) -> str:
     """Return a formula without TeX that only lays out; blanks between words and numbers become NUL."""
-    text = re.sub(r"(?<=\w)\s+(?=\w)", "\0", text.replace("dfrac", "frac").replace("tfrac", "frac"))
+    text = re.sub(r"(?<=\w)\s+(?=\w)", "\0", re.sub(r"[dt]frac", "frac", text.replace("$", " ")))
     return _TEX_NOISE.sub("", text).lower().rstrip(".")
 
 

@@ -14,7 +14,9 @@ class PhraseBank:
     lead_in: Phrases
     """Before a fact."""
     accept: Phrases
-    """The answer or the document will do."""
+    """The answer will do."""
+    accept_draft: Phrases
+    """The document will do."""
     thanks: Phrases
     """On leaving satisfied."""
     reject: Phrases
@@ -29,6 +31,8 @@ class PhraseBank:
     """Patience has run out."""
     write_it: Phrases
     """Everything about the document was told; where is it?"""
+    cover: Phrases
+    """Before outline points."""
     add: Phrases
     """Before points that the user had not told yet and the draft lacks."""
     forgot: Phrases
@@ -45,6 +49,7 @@ DEFAULT = PhraseBank(
     greet=("Hi.", "Hello!", "Hey!", "Can you help me with this?", "I need help."),
     lead_in=("Ok,", "Um,", "Oh,", "So,", "Well,", "Sure,"),
     accept=("Yes, that's right.", "Got it.", "Great, that makes sense.", "Perfect.", "Ok, that works."),
+    accept_draft=("That's great.", "Perfect, I like it.", "I'm happy with this.", "This is what I wanted."),
     thanks=("Thanks!", "Thank you!", "Thanks a lot."),
     reject=(
         "No, that's not right.",
@@ -66,6 +71,7 @@ DEFAULT = PhraseBank(
     nothing_left=("That's all I know.", "I don't have anything else.", "I told you everything I know."),
     give_up=("I give up, thanks anyway.", "This isn't working, I'll stop here.", "Never mind."),
     write_it=("That's everything, can you write it now?", "That's all I have. Please write a draft."),
+    cover=("It should cover", "I want it to be about", "Please talk about"),
     add=("Please add this:", "Can you also include this?", "It should also say this:"),
     forgot=("You forgot something:", "You left this out:", "It's still missing this:"),
     too_long=("It's too long, please make it shorter.", "Can you cut it down?"),
@@ -77,6 +83,7 @@ HELD_OUT = PhraseBank(
     greet=("Good morning.", "Hi there!", "Quick question.", "I'm stuck on something.", "Yo!"),
     lead_in=("Right,", "Uh,", "Yeah,", "Hm,", "Let me see,", "Actually,"),
     accept=("Oh nice, I see it now.", "Looks good.", "Yep.", "That's the one.", "Ah, understood."),
+    accept_draft=("Love it.", "This will do nicely.", "Good to go.", "Exactly how I imagined it."),
     thanks=("Cheers!", "I appreciate it.", "Much appreciated!"),
     reject=(
         "Nope.",
@@ -98,6 +105,7 @@ HELD_OUT = PhraseBank(
     nothing_left=("Nothing more to tell.", "No idea beyond what I said.", "You have all of it already."),
     give_up=("Forget it.", "I'm done, this takes too long.", "I'll ask someone else."),
     write_it=("No more details from me. Go ahead with the text.", "You can start writing, there is nothing to add."),
+    cover=("Make it deal with", "I was thinking of", "There should be a part on"),
     add=("One more thing to mention:", "Work this in as well:", "I'd also like this in there:"),
     forgot=("I mentioned this before, but it's not there:", "Where did this go?", "Put this back in:"),
     too_long=("Way too wordy, trim it.", "Nobody will read all of that, shorten it a lot."),

@@ -113,7 +113,7 @@ def _is_user(item: str | Message) -> bool:
 def _episode(path: str | Path, number: int, line: str) -> Episode:
     try:
         return Episode.from_json(json.loads(line))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DuologueError(
             f"Line {number} of {str(path)!r} is no episode ({error}). Give a JSONL file written by Episode.to_json."
         ) from error

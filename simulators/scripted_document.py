@@ -59,14 +59,22 @@ def wanted_points(task: Task) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*task.outline, *task.facts)))
 
 
-def coverage(task: Task, draft: str) -> float:
-    """Return the share of wanted points that a draft makes, in [0, 1].
-
-    Without outline and facts: the share of the goal document's content words that the draft uses.
-    """
+def missing_points(task: Task, draft: str) -> list[int]:
+    """Return the indices of the wanted points that a draft does not make."""
     points = wanted_points(task)
-    if points:
-        return sum(covered(point, draft) for point in points) / len(points)
+    return [i for i, point in enumerate(points) if covered(point, draft, task.reference) is False]
+
+
+def coverage(task: Task, draft: str) -> float:
+    """Return the share of wanted points that a draft makes, in [0, 1]; the goal document has 1.
+
+    Points that share no word with the goal document cannot be checked and do not count. Without any left: the share of
+    the goal document's content words that the draft uses.
+    """
+    checks = [covered(point, draft, task.reference) for point in wanted_points(task)]
+    known = [check for check in checks if check is not None]
+    if known:
+        return sum(known) / len(known)
     goal = content_words(task.reference)
     return len(goal & content_words(draft)) / len(goal) if goal else 1.0
 
@@ -85,11 +93,31 @@ def _tell(voice: Voice, dialogue: Dialogue, question: str) -> UserTurn:
     points = wanted_points(dialogue.task)
     known = told(dialogue, points)
     untold = [i for i in range(len(points)) if i not in known]
-    chosen = by_relevance(points, untold, question)[: voice.persona.points_per_turn]
+    chosen = _choose(dialogue.task, by_relevance(points, untold, question), voice.persona.points_per_turn)
     if not chosen:
         return UserTurn(voice.phrase(voice.phrases.write_it), acts=(Act.ASK,), notes={"nothing_left": 1.0})
-    text = voice.quote((points[i] for i in chosen), keep_case=True)
+    text = voice.after_filler(_sentences(voice, dialogue.task, chosen))
     return UserTurn(text, acts=(Act.REVEAL,), notes={"reveal": float(len(chosen))})
+
+
+def _choose(task: Task, candidates: Sequence[int], most: int) -> list[int]:
+    """Return up to ``most`` facts with one outline point, or outline points alone when no fact is left."""
+    outline = [i for i in candidates if i < _outline_size(task)]
+    facts = [i for i in candidates if i >= _outline_size(task)]
+    return [*facts[:most], *outline[:1]] if facts else outline[:most]
+
+
+def _outline_size(task: Task) -> int:
+    """Return how many of the wanted points are outline points alone; a sentence that is also a fact is none."""
+    return 0 if set(task.outline) & set(task.facts) else len(dict.fromkeys(task.outline))
+
+
+def _sentences(voice: Voice, task: Task, chosen: Sequence[int]) -> str:
+    """Return facts as they are and outline points after a phrase such as "It should cover"."""
+    points = wanted_points(task)
+    facts = [points[i] for i in chosen if i >= _outline_size(task)]
+    outline = [points[i].rstrip(".") for i in chosen if i < _outline_size(task)]
+    return " ".join([*facts, *([f"{voice.phrase(voice.phrases.cover)} {', then '.join(outline)}."] if outline else [])])
 
 
 def _compare(voice: Voice, dialogue: Dialogue, draft: str) -> UserTurn:
@@ -97,9 +125,9 @@ def _compare(voice: Voice, dialogue: Dialogue, draft: str) -> UserTurn:
     notes = {"draft": 1.0, "coverage": share}
     length = _length_fault(dialogue.task, draft)
     if share >= voice.persona.good_enough and length is None:
-        return voice.satisfied(notes)
+        return voice.satisfied(voice.phrases.accept_draft, notes)
     if voice.chance(voice.persona.miss_error):
-        return voice.satisfied({"miss_error": 1.0, **notes})
+        return voice.satisfied(voice.phrases.accept_draft, {"miss_error": 1.0, **notes})
     return _complain(voice, dialogue, draft, length, {"reject": 1.0, **notes})
 
 
@@ -110,8 +138,7 @@ def _length_fault(task: Task, draft: str) -> str | None:
 
 
 def _complain(voice: Voice, dialogue: Dialogue, draft: str, length: str | None, notes: dict[str, float]) -> UserTurn:
-    points = wanted_points(dialogue.task)
-    missing = [i for i, point in enumerate(points) if not covered(point, draft)]
+    missing = missing_points(dialogue.task, draft)
     if missing and length != "too_long":
         return _name_missing(voice, dialogue, missing, notes)
     if length is None:
@@ -125,9 +152,9 @@ def _name_missing(voice: Voice, dialogue: Dialogue, missing: list[int], notes: d
     points = wanted_points(dialogue.task)
     known = told(dialogue, points)
     forgotten = [i for i in missing if i in known]
-    chosen = (forgotten or missing)[: voice.persona.points_per_turn]
+    chosen = _choose(dialogue.task, forgotten or missing, voice.persona.points_per_turn)
     lead = voice.phrase(voice.phrases.forgot if forgotten else voice.phrases.add)
-    text = f"{lead} {' '.join(points[i] for i in chosen)}"
+    text = f"{lead} {_sentences(voice, dialogue.task, chosen)}"
     new = {} if forgotten else {"reveal": float(len(chosen))}
     acts = (Act.REJECT, Act.CORRECT) if forgotten else (Act.REJECT, Act.REVEAL)
     return UserTurn(text, acts=acts, notes={**notes, **new})

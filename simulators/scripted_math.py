@@ -68,10 +68,10 @@ def _judge(voice: Voice, dialogue: Dialogue, answer: str) -> UserTurn:
     notes = {"check_failed": 1.0} if right is None else {}
     if right:
         if not voice.chance(voice.persona.doubt_right):
-            return voice.satisfied(notes)
+            return voice.satisfied(voice.phrases.accept, notes)
         return UserTurn(voice.phrase(voice.phrases.doubt), acts=(Act.REJECT,), notes={"doubt": 1.0})
     if voice.chance(voice.persona.miss_error):
-        return voice.satisfied({"miss_error": 1.0, **notes})
+        return voice.satisfied(voice.phrases.accept, {"miss_error": 1.0, **notes})
     text = voice.phrase(voice.phrases.reject)
     return _perhaps_volunteer(voice, dialogue, UserTurn(text, acts=(Act.REJECT,), notes={"reject": 1.0, **notes}))
 
