@@ -35,7 +35,7 @@ class OpenAIChat:
         retries: further attempts after the first.
 
     Raises:
-        DuologueError: if the address is no URL or, without ``model``, if the server cannot say what it serves.
+        DuologueError: if the address is no plain URL or, without ``model``, if the server cannot say what it serves.
     """
 
     def __init__(
@@ -50,8 +50,7 @@ class OpenAIChat:
         if concurrency < 1 or retries < 0 or timeout <= 0:
             raise DuologueError("OpenAIChat needs concurrency >= 1, retries >= 0 and timeout > 0. Correct these.")
         base = _base(url)
-        self.address = str(base.copy_with(userinfo=b"", query=None))
-        """The server without credentials, as messages and signatures show it."""
+        self.address = str(base)
         self.api_key_env = api_key_env
         self.concurrency = concurrency
         self.retries = retries
@@ -66,7 +65,7 @@ class OpenAIChat:
 
     @property
     def signature(self) -> str:
-        """Return the model's name and the server's address, without credentials."""
+        """Return the model's name and the server's address."""
         return f"{self.model}@{self.address}"
 
     def chat(self, conversations: Sequence[Sequence[Message]], sampling: Sampling, seeds: Sequence[int]) -> list[str]:
@@ -121,8 +120,10 @@ class OpenAIChat:
 
     def _attempt(self, method: str, path: str, body: Mapping[str, Any] | None) -> httpx.Response | httpx.HTTPError:
         # The key is read for each request and lives in no attribute, so no repr or pickle can show it.
-        key = os.environ.get(self.api_key_env)
-        headers = {"Authorization": f"Bearer {key.strip()}"} if key and key.strip() else {}
+        key = os.environ.get(self.api_key_env, "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise DuologueError(f"{self.api_key_env} has characters that no key can have. Set it again.")
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
         try:
             return self._client.request(method, path, json=body, headers=headers)
         except httpx.HTTPError as error:
@@ -178,6 +179,10 @@ def _base(url: str) -> httpx.URL:
         base = httpx.URL()
     if base.scheme not in ("http", "https") or not base.host:
         raise DuologueError("The server's address is no URL. Write it like http://localhost:8000/v1.")
+    if base.userinfo or base.query:
+        raise DuologueError(
+            "The server's URL holds credentials or a query. Leave them out; keys come from the environment."
+        )
     path = base.path.rstrip("/").removesuffix("/chat/completions") or "/v1"
     return base.copy_with(path=path, fragment=None)
 
