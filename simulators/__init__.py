@@ -9,6 +9,8 @@ from duologue.simulators.personas import MIXES, Mix, Persona, draw_persona
 from duologue.simulators.prompted import PromptedUser
 from duologue.simulators.reliable import answer_all
 from duologue.simulators.replay import ReplayUser
+from duologue.simulators.scripted_document import ScriptedDocumentUser
+from duologue.simulators.scripted_math import ScriptedMathUser
 from duologue.simulators.spec import make_simulator
 
 __all__ = [
@@ -19,6 +21,8 @@ __all__ = [
     "Persona",
     "PromptedUser",
     "ReplayUser",
+    "ScriptedDocumentUser",
+    "ScriptedMathUser",
     "Simulator",
     "answer_all",
     "check_simulator",

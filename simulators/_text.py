@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from duologue.errors import DuologueError
 from duologue.types import Dialogue
@@ -32,14 +33,16 @@ thing this to total up us use was we were what when where which who will with wo
 _STOP = frozenset(_STOP_WORDS.split())
 
 
-def words(text: str) -> list[str]:
+@lru_cache(maxsize=2048)
+def words(text: str) -> tuple[str, ...]:
     """Return the lower-cased words and digit groups of a text; ``1,000`` reads ``1000``."""
-    return [word.replace(",", "").replace("\u2019", "'") for word in _WORD.findall(text.lower())]
+    return tuple(word.replace(",", "").replace("\u2019", "'") for word in _WORD.findall(text.lower()))
 
 
-def content_words(text: str) -> set[str]:
+@lru_cache(maxsize=2048)
+def content_words(text: str) -> frozenset[str]:
     """Return the words that carry meaning, without plural endings, number words as digits."""
-    return {_stem(word) for word in words(text)} - _STOP
+    return frozenset(_stem(word) for word in words(text)) - _STOP
 
 
 def _stem(word: str) -> str:
@@ -66,9 +69,10 @@ def number_spans(text: str) -> list[tuple[tuple[int, int], Fraction]]:
     return sorted([(span, value) for span, value in digits if value is not None] + spelled)
 
 
-def numbers(text: str) -> set[Fraction]:
+@lru_cache(maxsize=2048)
+def numbers(text: str) -> frozenset[Fraction]:
     """Return the values of ``number_spans``."""
-    return {value for _, value in number_spans(text)}
+    return frozenset(value for _, value in number_spans(text))
 
 
 def _fraction(text: str) -> Fraction | None:

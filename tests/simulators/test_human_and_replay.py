@@ -66,7 +66,8 @@ def test_end_of_input_gives_up(math_task: Task) -> None:
 
 
 def play(user: ReplayUser, task: Task, seed: int = 0) -> list[UserTurn]:
-    dialogue, turns = Dialogue(task, seed), []
+    dialogue = Dialogue(task, seed)
+    turns: list[UserTurn] = []
     while not turns or turns[-1].stop is None:
         turns.append(user.respond([dialogue])[0])
         dialogue = dialogue.then("user", turns[-1].text).then("assistant", "whatever")

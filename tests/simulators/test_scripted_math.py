@@ -34,7 +34,8 @@ def answer(task: Task, reply: str, seed: int = 0, mix: Mix | str = CALM) -> User
 
 
 def play(user: ScriptedMathUser, task: Task, seed: int, agent: Callable[[Dialogue], str]) -> list[UserTurn]:
-    dialogue, turns = Dialogue(task, seed), []
+    dialogue = Dialogue(task, seed)
+    turns: list[UserTurn] = []
     while not turns or turns[-1].stop is None:
         turns.append(user.respond([dialogue])[0])
         dialogue = dialogue.then("user", turns[-1].text)
