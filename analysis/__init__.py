@@ -1,1 +1,59 @@
-""""""
+"""Evaluation: play dialogues, measure them with intervals, report, draw. Names load on first use."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from duologue.analysis.config import EvaluateConfig, RolloutConfig
+    from duologue.analysis.evaluation import evaluate
+    from duologue.analysis.figures import learning_curve, score_bars
+    from duologue.analysis.report import markdown, table, transcript
+    from duologue.analysis.stats import Estimate, difference, mean, ratio, score_mean, share
+    from duologue.analysis.summary import EvaluationReport, summarise
+
+_HOMES = {
+    "Estimate": "stats",
+    "EvaluateConfig": "config",
+    "EvaluationReport": "summary",
+    "RolloutConfig": "config",
+    "difference": "stats",
+    "evaluate": "evaluation",
+    "learning_curve": "figures",
+    "markdown": "report",
+    "mean": "stats",
+    "ratio": "stats",
+    "score_bars": "figures",
+    "score_mean": "stats",
+    "share": "stats",
+    "summarise": "summary",
+    "table": "report",
+    "transcript": "report",
+}
+
+__all__ = [
+    "Estimate",
+    "EvaluateConfig",
+    "EvaluationReport",
+    "RolloutConfig",
+    "difference",
+    "evaluate",
+    "learning_curve",
+    "markdown",
+    "mean",
+    "ratio",
+    "score_bars",
+    "score_mean",
+    "share",
+    "summarise",
+    "table",
+    "transcript",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -83,8 +83,8 @@ def _import(name: str, spec: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
             raise DuologueError(
-                f"There is no module {error.name!r} for the agent {spec!r}. Run in the folder that holds it, or install "
-                "it; for a model give 'default', a folder or a Hugging Face id, for a server http://host:port/v1."
+                f"There is no module {error.name!r} for the agent {spec!r}. Run in the folder that holds it, or "
+                "install it; for a model give 'default', a folder or a Hugging Face id, for a server http://host:port/v1."
             ) from None
         raise DuologueError(f"The agent {spec} needs the module {error.name!r}. Install it.") from error
     except Exception as error:  # user code raises what it likes

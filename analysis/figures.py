@@ -1,0 +1,140 @@
+"""Figures as PNG files, drawn without a display."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from duologue.analysis.stats import Estimate
+from duologue.errors import DuologueError, MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Row = Mapping[str, Any]
+PANELS = {"reward": "reward", "accuracy": "accuracy", "turns": "turns per dialogue"}
+"""Keys that get a panel each, where the log has them, and the panel's label."""
+_COLOUR = "#1f6f8b"
+
+
+def learning_curve(log: Sequence[Row] | str | Path, path: str | Path) -> Path:
+    """Draw what training logged, step by step, with a running mean, and return the file.
+
+    Args:
+        log: rows with ``step`` and at least one of ``reward``, ``accuracy``, ``turns``; or a ``metrics.jsonl`` of them.
+            A row without a key, or with NaN, leaves a gap.
+        path: PNG file to write; its folder is made.
+
+    Raises:
+        DuologueError: if there is nothing to draw, or the file is missing or damaged.
+        MissingExtraError: if matplotlib is not installed.
+    """
+    rows = read_metrics(log) if isinstance(log, str | Path) else log
+    series = {key: points for key in PANELS if (points := _points(rows, key))}
+    if not series:
+        raise DuologueError(f"There is nothing to draw. Give rows with 'step' and one of: {', '.join(PANELS)}.")
+    figure = _figure(7.0, 2.4 * len(series))
+    axes = figure.subplots(len(series), sharex=True, squeeze=False)[:, 0]
+    for axis, (key, points) in zip(axes, series.items(), strict=True):
+        _draw(axis, PANELS[key], points)
+    axes[-1].set_xlabel("optimiser step")
+    return _save(figure, path)
+
+
+def score_bars(estimates: Mapping[str, Estimate], path: str | Path, *, label: str = "score") -> Path:
+    """Draw estimates as bars with their 95 % intervals and return the file.
+
+    Args:
+        estimates: by the name under each bar.
+        path: PNG file to write; its folder is made.
+        label: of the vertical axis.
+
+    Raises:
+        DuologueError: if there are no estimates.
+        MissingExtraError: if matplotlib is not installed.
+    """
+    if not estimates:
+        raise DuologueError("There is nothing to draw. Give at least one estimate.")
+    figure = _figure(1.5 + 1.3 * len(estimates), 3.2)
+    axis = figure.subplots()
+    values = [e.value for e in estimates.values()]
+    below = [_length(e.value, e.low) for e in estimates.values()]
+    above = [_length(e.high, e.value) for e in estimates.values()]
+    axis.bar(list(estimates), values, yerr=[below, above], color=_COLOUR, width=0.6, capsize=4)
+    axis.set_ylabel(f"{label} (95 % interval)")
+    return _save(figure, path)
+
+
+def read_metrics(path: str | Path) -> list[Row]:
+    """Read a JSONL file of metrics. A last line that was cut in writing is left out.
+
+    Raises:
+        DuologueError: if the file is missing, or a line is no JSON object.
+    """
+    if not Path(path).is_file():
+        raise DuologueError(f"There is no file {str(path)!r}. Give the metrics.jsonl of a training run.")
+    whole = Path(path).read_text(encoding="utf-8").rpartition("\n")[0]
+    return [_row(path, n, line) for n, line in enumerate(whole.split("\n"), start=1) if line.strip()]
+
+
+def _row(path: str | Path, number: int, line: str) -> Row:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict):
+        raise DuologueError(f"Line {number} of {str(path)!r} is no JSON object. Remove it.")
+    return row
+
+
+def _points(rows: Sequence[Row], key: str) -> list[tuple[float, float]]:
+    pairs = [(row.get("step"), row.get(key)) for row in rows]
+    return sorted((float(x), float(y)) for x, y in pairs if _is_number(x) and _is_number(y))  # type: ignore[arg-type]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _draw(axis: Axes, label: str, points: Sequence[tuple[float, float]]) -> None:
+    steps, values = zip(*points, strict=True)
+    axis.plot(steps, values, color=_COLOUR, alpha=0.3, linewidth=1)
+    axis.plot(steps, _running_mean(values, max(1, len(values) // 10)), color=_COLOUR, linewidth=2)
+    axis.set_ylabel(label)
+
+
+def _running_mean(values: Sequence[float], width: int) -> list[float]:
+    """Return the mean of each value and up to ``width - 1`` before it: a step shows nothing of its future."""
+    windows = (values[max(0, i + 1 - width) : i + 1] for i in range(len(values)))
+    return [sum(window) / len(window) for window in windows]
+
+
+def _length(high: float, low: float) -> float:
+    return 0.0 if math.isnan(high - low) else max(0.0, high - low)
+
+
+def _figure(width: float, height: float) -> Figure:
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError("Drawing figures", "plots")
+    # A Figure of its own, not pyplot: no global state and no choice of backend for the caller's process.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _save(figure: Figure, path: str | Path) -> Path:
+    for axis in figure.axes:
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(axis="y", alpha=0.3)
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, dpi=150, format="png")
+    return target
