@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from duologue.analysis.config import EvaluateConfig, RolloutConfig
     from duologue.analysis.evaluation import evaluate
     from duologue.analysis.figures import learning_curve, score_bars
+    from duologue.analysis.play import rollout
     from duologue.analysis.report import markdown, table, transcript
     from duologue.analysis.stats import Estimate, difference, mean, ratio, score_mean, share
     from duologue.analysis.summary import EvaluationReport, summarise
@@ -24,6 +25,7 @@ _HOMES = {
     "markdown": "report",
     "mean": "stats",
     "ratio": "stats",
+    "rollout": "play",
     "score_bars": "figures",
     "score_mean": "stats",
     "share": "stats",
@@ -43,6 +45,7 @@ __all__ = [
     "markdown",
     "mean",
     "ratio",
+    "rollout",
     "score_bars",
     "score_mean",
     "share",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from hashlib import sha256
@@ -10,17 +11,14 @@ from importlib.metadata import version
 from typing import Any
 
 from duologue.analysis.config import EvaluateConfig
-from duologue.analysis.play import VectorEnv, agent_of, env_of, play, starts_of
+from duologue.analysis.play import OnProgress, VectorEnv, agent_of, env_of, play, starts_of
 from duologue.analysis.report import markdown
 from duologue.analysis.store import EvaluationFolder
 from duologue.analysis.summary import EvaluationReport, summarise
 from duologue.trainers.agents import Agent, ChatAgent, TokenAgent
-from duologue.types import Episode
 
-TEST_TASKS = {"MathChat-v0": "math:level=1,split=test", "MediumDocEditChat-v0": "documents:length=short,split=test"}
-"""Test split of each shipped environment."""
-OnProgress = Callable[[int, int, float | None], None]
-"""Called with episodes done, episodes in all, and the mean score so far (None before the first)."""
+TEST_TASKS = {"MathChat": "math:level=1,split=test", "MediumDocEditChat": "documents:length=short,split=test"}
+"""Test split of each shipped environment, by its name without version."""
 
 
 def evaluate(
@@ -40,25 +38,15 @@ def evaluate(
     Raises:
         DuologueError: if a part cannot be made, or the folder holds another evaluation.
     """
-    config = replace(config, tasks=config.tasks or TEST_TASKS.get(config.env))
+    config = replace(config, tasks=config.tasks or TEST_TASKS.get(_name_of(config.env)))
     agent = agent or agent_of(config)
     folder = EvaluationFolder(config.output)
     starts = starts_of(config.seed, config.episodes)
     done = {} if config.overwrite else {e.seed: e for e in folder.read(config.resume)}
-    missing = [start for start in starts if start.seed not in done]
-    env = env_of(config, len(missing))
+    env = env_of(config, sum(start.seed not in done for start in starts))
     identity = f"{getattr(env, 'signature', f'env:{config.env}')}|{_agent_part(agent)}|seed:{config.seed}"
     folder.claim(identity, asdict(config), afresh=config.overwrite)
-
-    def keep(episode: Episode) -> None:
-        folder.episodes.append(episode)
-        done[episode.seed] = episode
-        if on_progress:
-            on_progress(*_progress([done[s.seed] for s in starts if s.seed in done], len(starts)))
-
-    if missing:
-        play(env, agent, missing, keep)
-    episodes = [done[start.seed] for start in starts]
+    episodes = play(env, agent, starts, done, folder.episodes, on_progress)
     report = summarise(episodes, f"{identity}|n:{len(starts)}", _find_task(env))
     folder.write(
         "report.json", json.dumps({**report.to_json(), "config": asdict(config)}, indent=2, ensure_ascii=False)
@@ -67,9 +55,9 @@ def evaluate(
     return report
 
 
-def _progress(episodes: list[Episode], total: int) -> tuple[int, int, float | None]:
-    scores = [e.reward for e in episodes if e.reward is not None]
-    return len(episodes), total, sum(scores) / len(scores) if scores else None
+def _name_of(env: str) -> str:
+    """Return ``MathChat`` for ``duologue.envs:MathChat-v0``, so that no spelling falls back to training tasks."""
+    return re.sub(r"-v\d+$", "", env.rpartition(":")[2])
 
 
 def _agent_part(agent: Agent) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = Mapping[str, Any]
-PANELS = {"reward": "reward", "accuracy": "accuracy", "turns": "turns per dialogue"}
+PANELS = {"reward": "reward", "accuracy": "accuracy", "turns": "turns", "dialogue/turns": "turns"}
 """Keys that get a panel each, where the log has them, and the panel's label."""
 _COLOUR = "#1f6f8b"
 
@@ -26,7 +26,7 @@ def learning_curve(log: Sequence[Row] | str | Path, path: str | Path) -> Path:
     """Draw what training logged, step by step, with a running mean, and return the file.
 
     Args:
-        log: rows with ``step`` and at least one of ``reward``, ``accuracy``, ``turns``; or a ``metrics.jsonl`` of them.
+        log: rows with ``step`` and at least one key of ``PANELS``, such as ``reward``; or a ``metrics.jsonl`` of them.
             A row without a key, or with NaN, leaves a gap.
         path: PNG file to write; its folder is made.
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 
 from duologue.analysis.config import RolloutConfig
+from duologue.analysis.store import EpisodeFile
 from duologue.envs import ENV_IDS
 from duologue.errors import DuologueError, did_you_mean
 from duologue.trainers.agent_spec import make_agent
@@ -16,6 +19,8 @@ from duologue.trainers.rollout import Rollout, Start
 from duologue.types import Episode
 
 VectorEnv = gym.vector.VectorEnv[Any, Any, Any]
+OnProgress = Callable[[int, int, float | None], None]
+"""Called with episodes done, episodes in all, and the mean score so far (None before the first)."""
 
 
 def agent_of(config: RolloutConfig) -> Agent:
@@ -28,17 +33,44 @@ def env_of(config: RolloutConfig, episodes: int) -> VectorEnv:
     """Make the native vector environment that a configuration names, with no more slots than there are episodes.
 
     Raises:
-        DuologueError: if there is no such environment, or it does not take these arguments.
+        DuologueError: if there is no such environment, or it cannot be made.
     """
-    arguments: dict[str, Any] = {"simulator": config.simulator, "tasks": config.tasks, "max_turns": config.max_turns}
-    given = {name: value for name, value in arguments.items() if value is not None}
     slots = max(1, min(config.num_envs, episodes))
-    try:
+    given = _given(simulator=config.simulator, tasks=config.tasks, max_turns=config.max_turns)
+    with _named(config.env):
         return gym.make_vec(config.env, num_envs=slots, vectorization_mode="vector_entry_point", **given)
+
+
+def single_env(env: str, simulator: str, tasks: str | None, max_turns: int | None) -> gym.Env[Any, Any]:
+    """Make one environment.
+
+    Raises:
+        DuologueError: if there is no such environment, or it cannot be made.
+    """
+    with _named(env):
+        return gym.make(env, **_given(simulator=simulator, tasks=tasks, max_turns=max_turns))
+
+
+def _given(*, simulator: str, tasks: str | None, max_turns: int | None) -> dict[str, Any]:
+    arguments = {"simulator": simulator, "tasks": tasks, "max_turns": max_turns}
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+@contextmanager
+def _named(env: str) -> Iterator[None]:
+    """Turn Gymnasium's errors into ours."""
+    try:
+        yield
     except gym.error.UnregisteredEnv as error:
-        raise DuologueError(f"There is no environment {config.env!r}. {did_you_mean(config.env, ENV_IDS)}") from error
+        raise DuologueError(f"There is no environment {env!r}. {did_you_mean(env, ENV_IDS)}") from error
+    except TypeError as error:
+        if "unexpected keyword argument" not in str(error):
+            raise
+        raise DuologueError(
+            f"{env} is no dialogue environment ({error}). Choose one of {', '.join(ENV_IDS)}."
+        ) from error
     except gym.error.Error as error:
-        raise DuologueError(f"{config.env} cannot be made: {error} Choose one of {', '.join(ENV_IDS)}.") from error
+        raise DuologueError(f"{env} cannot be made: {error} Choose one of {', '.join(ENV_IDS)}.") from error
 
 
 def starts_of(seed: int, episodes: int) -> list[Start]:
@@ -46,9 +78,60 @@ def starts_of(seed: int, episodes: int) -> list[Start]:
     return [Start(hash_seed(seed, 0, i), hash_seed(seed, 1, i)) for i in range(episodes)]
 
 
-def play(env: VectorEnv, agent: Agent, starts: Sequence[Start], on_episode: Callable[[Episode], None]) -> None:
-    """Play the starts, report each episode as it ends, and close the environment whatever happens."""
+def rollout(config: RolloutConfig, agent: Agent | None = None, on_progress: OnProgress | None = None) -> list[Episode]:
+    """Play episodes, write each to ``config.output`` as it ends, and return them in the order of their starts.
+
+    Raises:
+        DuologueError: if a part cannot be made, or the file exists.
+    """
+    path = Path(config.output)
+    if path.exists():
+        raise DuologueError(f"{config.output!r} exists already. Give another output, or remove it.")
+    agent = agent or agent_of(config)
+    env = env_of(config, config.episodes)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    starts = starts_of(config.seed, config.episodes)
+    return play(env, agent, starts, {}, EpisodeFile(path), on_progress)
+
+
+def play(
+    env: VectorEnv,
+    agent: Agent,
+    starts: Sequence[Start],
+    done: Mapping[int, Episode],
+    file: EpisodeFile,
+    on_progress: OnProgress | None = None,
+) -> list[Episode]:
+    """Play the starts that are not done, append each episode to a file as it ends, and close the environment.
+
+    Args:
+        env: with no more slots than there are starts to play.
+        agent: plays the assistant.
+        starts: of all episodes.
+        done: episodes that need not be played, by seed.
+        file: gets the new ones.
+        on_progress: follows the episodes, old and new.
+
+    Returns:
+        All episodes, in the order of their starts.
+    """
+    known = dict(done)
+
+    def keep(_: int, episode: Episode) -> None:
+        file.append(episode)
+        known[episode.seed] = episode
+        if on_progress:
+            on_progress(*_progress([known[s.seed] for s in starts if s.seed in known], len(starts)))
+
+    missing = [start for start in starts if start.seed not in done]
     try:
-        Rollout(env, agent).play(starts, lambda _, episode: on_episode(episode))
+        if missing:
+            Rollout(env, agent).play(missing, keep)
     finally:
         env.close()
+    return [known[start.seed] for start in starts]
+
+
+def _progress(episodes: Sequence[Episode], total: int) -> tuple[int, int, float | None]:
+    scores = [e.reward for e in episodes if e.reward is not None]
+    return len(episodes), total, sum(scores) / len(scores) if scores else None

@@ -36,7 +36,9 @@ def table(report: EvaluationReport) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
-    result = Table("measure", escape("value [95 % interval] (n)"), caption=escape(report.signature), caption_justify="left")
+    result = Table(
+        "measure", escape("value [95 % interval] (n)"), caption=escape(report.signature), caption_justify="left"
+    )
     for name, value in rows(report):
         result.add_row(escape(name), escape(value))
     for line in _error_lines(report):

@@ -1,0 +1,6 @@
+"""``python -m duologue``."""
+
+from duologue.cli import main
+
+if __name__ == "__main__":
+    main()

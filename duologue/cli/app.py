@@ -1,0 +1,103 @@
+"""The commands. Each reads a configuration (flags, YAML), loads what it needs, and prints."""
+
+from __future__ import annotations
+
+import typer
+
+from duologue.analysis.config import EvaluateConfig, RolloutConfig
+from duologue.cli.flags import configured
+from duologue.cli.play import PlayConfig, play_dialogue
+from duologue.cli.progress import progress_line
+from duologue.trainers.config import InteractiveConfig
+
+app = typer.Typer(
+    help="Multi-turn dialogue RL with pluggable user simulators.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+train = typer.Typer(help="Train a policy.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(train, name="train")
+
+_SHOWN = 3
+
+
+def _examples(*lines: str) -> str:
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
+
+
+@app.command(
+    "evaluate",
+    epilog=_examples(
+        "duologue evaluate MathChat-v0 --agent default --episodes 200",
+        "duologue evaluate MathChat-v0 --agent runs/interactive --output runs/after",
+        "duologue evaluate MediumDocEditChat-v0 --agent http://localhost:8000/v1",
+        "duologue evaluate MathChat-v0 --agent my_module:reply --simulator prompted:default",
+        "duologue evaluate --config evaluate.yaml --episodes 400",
+    ),
+)
+@configured(EvaluateConfig)
+def evaluate_command(config: EvaluateConfig) -> None:
+    """Measure an agent: score, turns, tokens, stop reasons and user leaks with 95 % intervals.
+
+    Stop it at any time; the same command goes on where it was.
+    """
+    from rich.console import Console
+
+    from duologue.analysis.evaluation import evaluate
+    from duologue.analysis.report import table
+
+    with progress_line("evaluate") as show:
+        report = evaluate(config, on_progress=show)
+    Console().print(table(report))
+    typer.echo(f"Episodes and reports are in {config.output}")
+    if not report.scored:
+        typer.echo("error: no dialogue was scored. The errors above say what to mend; then add --overwrite.", err=True)
+        raise typer.Exit(1)
+
+
+@app.command(
+    "rollout",
+    epilog=_examples(
+        "duologue rollout MathChat-v0 --agent default --episodes 8 --output episodes.jsonl",
+        "duologue rollout MathChat-v0 --agent my_module:reply --simulator human --num-envs 1 --episodes 1",
+    ),
+)
+@configured(RolloutConfig)
+def rollout_command(config: RolloutConfig) -> None:
+    """Play dialogues, write them as JSON lines (one episode each), and print the first few."""
+    from duologue.analysis.play import rollout
+    from duologue.analysis.report import transcript
+
+    with progress_line("rollout") as show:
+        episodes = rollout(config, on_progress=show)
+    typer.echo("\n\n".join(map(transcript, episodes[:_SHOWN])))
+    typer.echo(f"\n{len(episodes)} episodes are in {config.output}")
+
+
+@train.command(
+    "interactive",
+    epilog=_examples(
+        "duologue train interactive MathChat-v0 --steps 100 --output runs/interactive",
+        "duologue train interactive --config train.yaml --learning-rate 1e-5 --trl optim=adamw_torch",
+    ),
+)
+@configured(InteractiveConfig)
+def train_interactive_command(config: InteractiveConfig) -> None:
+    """Train by interactive GRPO: whole on-policy dialogues with a simulated user.
+
+    Stop it at any time; the same command goes on from the last checkpoint.
+    """
+    from duologue.trainers import InteractiveTrainer
+
+    typer.echo(f"The trained policy is in {InteractiveTrainer(config).train()}")
+
+
+@app.command(
+    "play", epilog=_examples("duologue play MathChat-v0", "duologue play MediumDocEditChat-v0 --simulator scripted")
+)
+@configured(PlayConfig)
+def play_command(config: PlayConfig) -> None:
+    """Play the assistant yourself, at the terminal."""
+    play_dialogue(config)
