@@ -6,7 +6,6 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields
-from functools import wraps
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -31,11 +30,13 @@ def configured(
     """
 
     def decorate(run: Callable[[Config], None]) -> Callable[..., None]:
-        @wraps(run)
         def command(config: Path | None, **flags: Any) -> None:  # Typer passes exactly the parameters made below
             with_clean_errors(lambda: run(load_config(make, config, flags)))
 
-        command.__signature__ = inspect.Signature(parameters(make, positional))  # type: ignore[attr-defined]
+        made = parameters(make, positional)
+        command.__doc__ = run.__doc__
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in made}
+        command.__signature__ = inspect.Signature(made)  # type: ignore[attr-defined]
         return command
 
     return decorate
