@@ -10,6 +10,7 @@ import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
 from duologue.engines.base import Completion, Sampling
+from duologue.engines.prefix_cache import PrefixCache
 from duologue.errors import DuologueError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class TransformersEngine:
         self.model = model
         self.pad_id = pad_id
         self.batch_size = batch_size
+        self._cache = PrefixCache(model, pad_id)
         self.version = 0
         """Stamped on completions; the trainer sets it to its optimiser step."""
 
@@ -54,10 +56,14 @@ class TransformersEngine:
         self._check(prompts, sampling)
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         done: dict[int, Completion] = {}
+        self._cache.open()
+        was_training = self.model.training
+        self.model.eval()
         for start in range(0, len(order), self.batch_size):
             rows = order[start : start + self.batch_size]
             batch = self._generate([prompts[i] for i in rows], sampling, stop_ids, [seeds[i] for i in rows])
             done.update(zip(rows, batch, strict=True))
+        self.model.train(was_training)
         return [done[i] for i in range(len(prompts))]
 
     def _check(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> None:
@@ -74,26 +80,28 @@ class TransformersEngine:
     def _generate(
         self, prompts: list[Sequence[int]], sampling: Sampling, stop_ids: Sequence[int], seeds: list[int]
     ) -> list[Completion]:
-        width = max(map(len, prompts))
-        ids = torch.tensor([[self.pad_id] * (width - len(p)) + list(p) for p in prompts], device=self.model.device)
-        mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts], device=self.model.device)
+        batch = self._cache.lay_out(prompts)
         sampler = _Sampler(seeds, sampling)
         config = GenerationConfig(
             max_new_tokens=sampling.max_new_tokens,
             do_sample=False,
-            eos_token_id=list(stop_ids),
+            eos_token_id=list(stop_ids) or None,
             pad_token_id=self.pad_id,
             repetition_penalty=1.0,
+            return_dict_in_generate=True,
         )
-        was_training = self.model.training
-        self.model.eval()
-        try:
-            out = self.model.generate(  # type: ignore[operator]
-                ids, attention_mask=mask, generation_config=config, logits_processor=LogitsProcessorList([sampler])
-            )
-        finally:
-            self.model.train(was_training)
-        return self._completions(out[:, width:].tolist(), sampler.logprobs(), set(stop_ids))
+        out = self.model.generate(  # type: ignore[operator]
+            batch.input_ids,
+            attention_mask=batch.attention_mask,
+            past_key_values=batch.past,
+            generation_config=config,
+            logits_processor=LogitsProcessorList([sampler]),
+        )
+        sampled = out.sequences[:, batch.columns :].tolist()
+        done = self._completions(sampled, sampler.logprobs(), set(stop_ids))
+        rows = [[*prompt, *completion.token_ids] for prompt, completion in zip(prompts, done, strict=True)]
+        self._cache.keep(out.past_key_values, batch.attention_mask, rows)
+        return done
 
     def _completions(self, tokens: list[list[int]], logprobs: list[list[float]], stops: set[int]) -> list[Completion]:
         completions = []

@@ -1,6 +1,6 @@
 """The thin subclass of TRL's ``GRPOTrainer`` (1.16): dialogues instead of completions, everything else TRL's.
 
-Two private methods of TRL are overridden, because its public hooks cannot carry a dialogue: ``rollout_func`` sees no
+Three private methods of TRL are overridden, because its public hooks cannot carry a dialogue: ``rollout_func`` sees no
 dataset columns and its rewards read the whole dialogue as one assistant message. A contract test watches them.
 """
 
@@ -14,6 +14,7 @@ import torch
 from trl import GRPOTrainer
 
 from duologue.errors import DuologueError
+from duologue.trainers.batches import micro_batches
 from duologue.trainers.metrics import dialogue_metrics, flat_rows
 from duologue.types import Episode
 
@@ -47,6 +48,17 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         self._empty_steps = 0
         self._checked = False
         super().__init__(*args, reward_funcs=[episode_reward], **trl_arguments)
+
+    def _prepare_inputs(self, generation_batch: list[dict[str, Any]]) -> dict[str, Any]:
+        every = self.args.steps_per_generation * self.num_iterations
+        one_step_a_generation = self.args.steps_per_generation == self.args.gradient_accumulation_steps
+        if not self.model.training or not one_step_a_generation:
+            return dict(super()._prepare_inputs(generation_batch))
+        if self._step % every == 0 or self._buffered_inputs is None:
+            batch = self._generate_and_score_completions(generation_batch)
+            skip = self.loss_type in ("dapo", "cispo") and self.beta == 0.0 and not self._entropy_bonus_enabled
+            self._buffered_inputs = micro_batches(batch, self.args.steps_per_generation, skip_idle=skip)
+        return self._buffered_inputs[self._step % self.args.steps_per_generation]
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         self._rows = inputs

@@ -1,0 +1,108 @@
+"""Keys and values of finished rows, kept so that the next turn of a dialogue computes only what is new.
+
+What a radix cache does for a server, for one process: a prompt that begins with a row sampled before reuses that row's
+keys and values. Rows are found by their token ids alone, so whoever calls need not know of the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers.cache_utils import DynamicCache, DynamicLayer
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+Layers = list[tuple[torch.Tensor, torch.Tensor]]
+"""Keys and values of one row per layer, each of shape (heads, tokens, head dimension)."""
+
+
+@dataclass(slots=True)
+class Prefilled:
+    """A batch laid out as [cached columns | new columns], both padded on the left; shapes (B, cached + new)."""
+
+    input_ids: torch.Tensor
+    attention_mask: torch.Tensor
+    past: DynamicCache | None
+    columns: int
+    """Total columns before the first sampled token."""
+
+
+class PrefixCache:
+    """Remembers the rows of the latest calls. It forgets everything as soon as a weight of the model has changed."""
+
+    def __init__(self, model: PreTrainedModel, pad_id: int) -> None:
+        self.model = model
+        self.pad_id = pad_id
+        self._rows: dict[tuple[int, ...], Layers] = {}
+        self._fresh: dict[tuple[int, ...], Layers] = {}
+        self._weights: tuple[Any, ...] = ()
+
+    def open(self) -> None:
+        """Begin a call: what the last call computed can be reused, older rows and other weights' rows cannot."""
+        weights = (id(self.model), *(p._version for p in self.model.parameters()))
+        self._rows, self._fresh = (self._fresh if weights == self._weights else {}), {}
+        self._weights = weights
+
+    def flush(self) -> None:
+        """Forget all rows."""
+        self._rows, self._fresh = {}, {}
+
+    def lay_out(self, prompts: Sequence[Sequence[int]]) -> Prefilled:
+        """Return the batch to run, with the longest cached prefix of each prompt taken out of the work."""
+        found = [self._longest_prefix(tuple(prompt)) for prompt in prompts]
+        past = max((len(prefix) for prefix in found), default=0)
+        new = max(len(p) - len(f) for p, f in zip(prompts, found, strict=True))
+        ids, mask = [], []
+        for prompt, prefix in zip(prompts, found, strict=True):
+            gaps = past - len(prefix), new - (len(prompt) - len(prefix))
+            ids.append([self.pad_id] * gaps[0] + [*prefix] + [self.pad_id] * gaps[1] + list(prompt[len(prefix) :]))
+            mask.append([0] * gaps[0] + [1] * len(prefix) + [0] * gaps[1] + [1] * (len(prompt) - len(prefix)))
+        device = self.model.device
+        cache = self._stack(found, past) if past else None
+        return Prefilled(torch.tensor(ids, device=device), torch.tensor(mask, device=device), cache, past + new)
+
+    def keep(self, cache: Any, mask: torch.Tensor, rows: Sequence[Sequence[int]]) -> None:
+        """Remember a finished batch.
+
+        Args:
+            cache: the model's cache after sampling.
+            mask: (B, columns) of the layout; sampled tokens follow it without gaps.
+            rows: all ids of each row, prompt and sampled. The last one has no keys yet, since nothing followed it.
+        """
+        if not self.supports(cache):
+            return
+        for i, ids in enumerate(rows):
+            columns = torch.cat([mask[i].bool(), torch.ones(len(ids) - int(mask[i].sum()) - 1, dtype=torch.bool)])
+            where = columns.nonzero().squeeze(1)[: cache.layers[0].keys.shape[2]]
+            self._fresh[tuple(ids[: len(where)])] = [
+                (layer.keys[i][:, where], layer.values[i][:, where]) for layer in cache.layers
+            ]
+
+    @staticmethod
+    def supports(cache: Any) -> bool:
+        """Return True if every layer attends to everything; a sliding window would count our gaps as tokens."""
+        return isinstance(cache, DynamicCache) and all(type(layer) is DynamicLayer for layer in cache.layers)
+
+    def _longest_prefix(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
+        matches = (row for row in self._rows if len(row) < len(prompt) and prompt[: len(row)] == row)
+        return max(matches, key=len, default=())
+
+    def _stack(self, found: Sequence[tuple[int, ...]], width: int) -> DynamicCache:
+        """Return the cached rows as one batch, padded on the left with zeros that the mask hides."""
+        some = next(iter(self._rows.values()))
+        cache = DynamicCache(config=self.model.config.get_text_config())
+        for layer in range(len(some)):
+            pair = []
+            for part in (0, 1):
+                like = some[layer][part]
+                stacked = like.new_zeros(len(found), like.shape[0], width, like.shape[2])
+                for i, prefix in enumerate(found):
+                    if prefix:
+                        stacked[i, :, width - len(prefix) :] = self._rows[prefix][layer][part]
+                pair.append(stacked)
+            cache.update(pair[0], pair[1], layer)
+        return cache
