@@ -206,7 +206,8 @@ class Episode:
         spans = tuple(Span(**span) for span in row.get("spans", ()))
         acts = tuple(tuple(turn) for turn in row.get("user_acts", ()))
         reason = StopReason(row["stop_reason"])
-        return cls(**{**row, **lists, "spans": spans, "user_acts": acts, "stop_reason": reason})
+        known = {name: row[name] for name in cls.__dataclass_fields__ if name in row}  # logs may add columns
+        return cls(**{**known, **lists, "spans": spans, "user_acts": acts, "stop_reason": reason})
 
 
 _TUPLES = ("messages", "prompt_ids", "completion_ids", "completion_mask", "logprobs")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
 from duologue.engines.base import Completion, Sampling
 from duologue.engines.prefix_cache import PrefixCache
@@ -15,6 +14,9 @@ from duologue.errors import DuologueError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+_COMPACT_BELOW = 0.75
+"""Finished rows leave the batch once no more than this share of it runs on; copying the cache each time would cost more."""
 
 
 class TransformersEngine:
@@ -81,64 +83,76 @@ class TransformersEngine:
         self, prompts: list[Sequence[int]], sampling: Sampling, stop_ids: Sequence[int], seeds: list[int]
     ) -> list[Completion]:
         batch = self._cache.lay_out(prompts)
-        sampler = _Sampler(seeds, sampling)
-        config = GenerationConfig(
-            max_new_tokens=sampling.max_new_tokens,
-            do_sample=False,
-            eos_token_id=list(stop_ids) or None,
-            pad_token_id=self.pad_id,
-            repetition_penalty=1.0,
-            return_dict_in_generate=True,
-        )
-        out = self.model.generate(  # type: ignore[operator]
-            batch.input_ids,
-            attention_mask=batch.attention_mask,
-            past_key_values=batch.past,
-            generation_config=config,
-            logits_processor=LogitsProcessorList([sampler]),
-        )
-        sampled = out.sequences[:, batch.columns :].tolist()
-        done = self._completions(sampled, sampler.logprobs(), set(stop_ids))
-        rows = [[*prompt, *completion.token_ids] for prompt, completion in zip(prompts, done, strict=True)]
-        self._cache.keep(out.past_key_values, batch.attention_mask, rows)
-        return done
-
-    def _completions(self, tokens: list[list[int]], logprobs: list[list[float]], stops: set[int]) -> list[Completion]:
-        completions = []
-        for row, scores in zip(tokens, logprobs, strict=True):
-            end = next((i + 1 for i, token in enumerate(row) if token in stops), None)
-            kept, finish = (row[:end], "stop") if end else (row, "length")
-            completions.append(
-                Completion(tuple(kept), tuple(scores[: len(kept)]), finish, self.version)  # type: ignore[arg-type]
+        sampler = _Sampler(seeds, sampling, stop_ids)
+        mask, cache = batch.attention_mask, batch.past
+        positions = (mask.cumsum(1) - 1).clamp(min=0)[:, -batch.new_columns :]
+        ids, live = batch.input_ids[:, -batch.new_columns :], torch.arange(len(prompts))
+        for step in range(sampling.max_new_tokens):
+            out = self.model(
+                ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1
             )
-        return completions
+            cache = out.past_key_values
+            ids, running = sampler.draw(out.logits[:, -1], live, step)
+            last = step + 1 == sampling.max_new_tokens or not running.any()
+            drop = torch.ones_like(running) if last else ~running
+            if last or running.float().mean() <= _COMPACT_BELOW:
+                self._remember(cache, mask, prompts, sampler, live, drop)
+                if last:
+                    break
+                keep = running.nonzero().squeeze(1)
+                cache.batch_select_indices(keep)
+                ids, mask, positions, live = ids[keep], mask[keep], positions[keep], live[keep.cpu()]
+            positions = positions[:, -1:] + 1
+            mask = torch.cat([mask, mask.new_ones(len(mask), 1)], dim=1)
+        return sampler.completions(self.version)
+
+    def _remember(
+        self, cache: Any, mask: torch.Tensor, prompts: list[Sequence[int]], sampler: _Sampler, live: Any, drop: Any
+    ) -> None:
+        """Keep the keys and values of rows that leave the batch, for their dialogue's next turn."""
+        if self._cache.supports(cache):
+            for i in drop.nonzero().squeeze(1).tolist():
+                row = int(live[i])
+                self._cache.keep(cache, i, mask[i], [*prompts[row], *sampler.tokens[row]])
 
 
-class _Sampler(LogitsProcessor):
-    """Draws the next token by inverse transform from one uniform per row and step and forces ``generate`` to take it.
+class _Sampler:
+    """Draws tokens by inverse transform, from one uniform per row and step.
 
     ``torch.multinomial`` would draw a random number per vocabulary entry, from one stream for the whole batch.
     """
 
-    def __init__(self, seeds: Sequence[int], sampling: Sampling) -> None:
+    def __init__(self, seeds: Sequence[int], sampling: Sampling, stop_ids: Sequence[int]) -> None:
         self.temperature = sampling.temperature
+        self.stops = set(stop_ids)
         draws = [np.random.default_rng(abs(seed)).random(sampling.max_new_tokens) for seed in seeds]
         self.uniforms = torch.from_numpy(np.stack(draws))
-        self.chosen: list[torch.Tensor] = []
+        self.tokens: list[list[int]] = [[] for _ in seeds]
+        self.logprobs: list[list[float]] = [[] for _ in seeds]
 
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        logp = torch.log_softmax(scores.float() / (self.temperature or 1.0), dim=-1)
-        token = self._draw(logp) if self.temperature else logp.argmax(dim=-1, keepdim=True)
-        self.chosen.append(logp.gather(1, token).squeeze(1))
-        return torch.full_like(logp, float("-inf")).scatter_(1, token, 0.0)
+    def draw(self, logits: torch.Tensor, live: torch.Tensor, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Draw one token for each live row that runs; return the tokens (B, 1) and which rows run on (B,)."""
+        logp = torch.log_softmax(logits.float() / (self.temperature or 1.0), dim=-1)
+        token = self._inverse(logp, self.uniforms[live, step]) if self.temperature else logp.argmax(-1, keepdim=True)
+        chosen = logp.gather(1, token).squeeze(1).tolist()
+        for row, new, score in zip(live.tolist(), token.squeeze(1).tolist(), chosen, strict=True):
+            if not self._stopped(row):
+                self.tokens[row].append(new)
+                self.logprobs[row].append(score)
+        return token, torch.tensor([not self._stopped(row) for row in live.tolist()], device=logits.device)
 
-    def _draw(self, logp: torch.Tensor) -> torch.Tensor:
+    def completions(self, version: int) -> list[Completion]:
+        """Return what was drawn."""
+        return [
+            Completion(tuple(tokens), tuple(scores), "stop" if self._stopped(row) else "length", version)
+            for row, (tokens, scores) in enumerate(zip(self.tokens, self.logprobs, strict=True))
+        ]
+
+    def _stopped(self, row: int) -> bool:
+        return bool(self.tokens[row]) and self.tokens[row][-1] in self.stops
+
+    @staticmethod
+    def _inverse(logp: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
         cumulative = logp.double().exp_().cumsum_(dim=-1)
-        step = self.uniforms[:, len(self.chosen)].to(logp.device).unsqueeze(1)
-        token = torch.searchsorted(cumulative, step * cumulative[:, -1:], right=True)
-        return token.clamp_(max=logp.shape[-1] - 1)
-
-    def logprobs(self) -> list[list[float]]:
-        """Return the log-probability of each drawn token, rows first."""
-        rows: list[list[float]] = torch.stack(self.chosen, dim=1).tolist()
-        return rows
+        threshold = uniforms.to(logp.device).unsqueeze(1) * cumulative[:, -1:]
+        return torch.searchsorted(cumulative, threshold, right=True).clamp_(max=logp.shape[-1] - 1)

@@ -27,8 +27,8 @@ class Prefilled:
     input_ids: torch.Tensor
     attention_mask: torch.Tensor
     past: DynamicCache | None
-    columns: int
-    """Total columns before the first sampled token."""
+    new_columns: int
+    """Columns that the model has to compute."""
 
 
 class PrefixCache:
@@ -63,24 +63,21 @@ class PrefixCache:
             mask.append([0] * gaps[0] + [1] * len(prefix) + [0] * gaps[1] + [1] * (len(prompt) - len(prefix)))
         device = self.model.device
         cache = self._stack(found, past) if past else None
-        return Prefilled(torch.tensor(ids, device=device), torch.tensor(mask, device=device), cache, past + new)
+        return Prefilled(torch.tensor(ids, device=device), torch.tensor(mask, device=device), cache, new)
 
-    def keep(self, cache: Any, mask: torch.Tensor, rows: Sequence[Sequence[int]]) -> None:
-        """Remember a finished batch.
+    def keep(self, cache: Any, i: int, mask: torch.Tensor, ids: Sequence[int]) -> None:
+        """Remember row ``i`` of a batch.
 
         Args:
-            cache: the model's cache after sampling.
-            mask: (B, columns) of the layout; sampled tokens follow it without gaps.
-            rows: all ids of each row, prompt and sampled. The last one has no keys yet, since nothing followed it.
+            cache: the model's cache, after the last token that has keys.
+            i: the row's index in the cache.
+            mask: (columns,) of what the cache holds; True columns belong to the row.
+            ids: the row's tokens; those beyond the columns (the last sampled one) have no keys yet.
         """
-        if not self.supports(cache):
-            return
-        for i, ids in enumerate(rows):
-            columns = torch.cat([mask[i].bool(), torch.ones(len(ids) - int(mask[i].sum()) - 1, dtype=torch.bool)])
-            where = columns.nonzero().squeeze(1)[: cache.layers[0].keys.shape[2]]
-            self._fresh[tuple(ids[: len(where)])] = [
-                (layer.keys[i][:, where], layer.values[i][:, where]) for layer in cache.layers
-            ]
+        where = mask.nonzero().squeeze(1)[: len(ids)]
+        self._fresh[tuple(ids[: len(where)])] = [
+            (layer.keys[i][:, where], layer.values[i][:, where]) for layer in cache.layers
+        ]
 
     @staticmethod
     def supports(cache: Any) -> bool:

@@ -57,7 +57,7 @@ class TokenAgent:
     def act(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Sample the next turn of each conversation; every turn of every conversation has its own random stream."""
         rows = [encode(c, self.chat).ids for c in conversations]
-        sampling = Sampling(self._room(rows), self.temperature)
+        sampling = Sampling(self.limits.max_tokens_per_turn, self.temperature)
         seeds = [hash_seed(c.seed, len(c.replies)) for c in conversations]
         completions = self.engine.generate(rows, sampling, self.chat.stop_ids, seeds)
         return [Reply(self.chat.decode(c.token_ids), c.token_ids, c.logprobs, c.version) for c in completions]
@@ -67,15 +67,15 @@ class TokenAgent:
         return encode(conversation, self.chat)
 
     def overflow(self, conversation: Conversation) -> StopReason | None:
-        """Return why the conversation has no room for another turn, or None if it has."""
-        length = len(encode(conversation, self.chat).ids)
-        if length + self.limits.max_tokens_per_turn > self.engine.context_length:
-            return StopReason.CONTEXT_OVERFLOW
-        return StopReason.TOKEN_LIMIT if length + 1 > self.limits.max_total_tokens else None
+        """Return why the conversation has no room for another full turn, or None if it has.
 
-    def _room(self, rows: Sequence[Sequence[int]]) -> int:
-        room = self.limits.max_total_tokens - max(map(len, rows), default=0)
-        return max(1, min(self.limits.max_tokens_per_turn, room))
+        A shorter cap for a nearly full dialogue would have to hold for its whole batch, and a sample must not depend on
+        its batch.
+        """
+        length = len(encode(conversation, self.chat).ids) + self.limits.max_tokens_per_turn
+        if length > self.engine.context_length:
+            return StopReason.CONTEXT_OVERFLOW
+        return StopReason.TOKEN_LIMIT if length > self.limits.max_total_tokens else None
 
 
 class ChatAgent:
@@ -99,7 +99,7 @@ class FunctionAgent:
 
     def __init__(self, function: Callable[[list[Message]], str], name: str | None = None) -> None:
         self.function = function
-        self.signature = name or getattr(function, "__qualname__", type(function).__qualname__)
+        self.signature = name or str(getattr(function, "__qualname__", type(function).__qualname__))
 
     def act(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Call the function once per conversation."""
