@@ -18,11 +18,11 @@ T = TypeVar("T")
 Work = list[tuple[str, Fraction]]
 
 SPLITS = ("train", "validation", "test")
-_BUCKETS = ("train",) * 8 + ("validation", "test")
+_BUCKETS = ("train",) * 7 + ("validation",) + ("test",) * 2
 _DRAWN_FROM = 10_000_000
 _ID = re.compile(r"math-l\d+-\w+-(\d{7,})")
 _OPERATORS: dict[str, Any] = {"+": add, "-": sub, "*": mul, "/": truediv}
-_WORDING = sha256(repr((TEMPLATES, NAMES, ITEMS, LETTERS)).encode()).hexdigest()[:8]
+_WORDING = sha256(repr((TEMPLATES, NAMES, ITEMS, LETTERS, _BUCKETS)).encode()).hexdigest()[:8]
 
 
 class MathTasks:
@@ -31,16 +31,19 @@ class MathTasks:
     =====  =====================================================================
     Level  Problems
     =====  =====================================================================
-    1      one addition or subtraction, two facts, numbers and answers up to 20
-    2      larger numbers, multiplication and division, two or three facts
+    1      one sum, two facts, numbers from 2 to 9
+    2      differences, products, quotients, larger sums, two or three facts
     3      two steps, three facts
     4      percentages and fractions, four facts
     5      three to six steps, four or five facts
     =====  =====================================================================
 
-    A problem's split follows from a hash of its template and numbers: 8 in 10 are train, 1 in 10 validation, 1 in 10
-    test. So the splits stay disjoint however many tasks are drawn, and a test problem does not occur in train under
-    other names or with other things to count. Within a split, two ids can hold the same problem.
+    Level 1 leaves out differences because a model of 135M parameters can add such numbers but not subtract them.
+
+    A problem's split follows from a hash of its template and numbers, in whatever order: 7 in 10 are train, 1 in 10
+    validation, 2 in 10 test. So the splits stay disjoint however many tasks are drawn, and a test problem does not
+    occur in train under other names, with other things to count or with its numbers swapped. Within a split, two ids
+    can hold the same problem.
 
     The id fixes the problem on every platform and version of NumPy: all choices come from SHA-256 of the id.
 
@@ -62,7 +65,7 @@ class MathTasks:
 
     @property
     def signature(self) -> str:
-        """Level, split and a hash of the wording."""
+        """Level, split and a hash of the wording and the splits' sizes."""
         return f"math(level={self.level},split={self.split},sha256={_WORDING})"
 
     def draw(self, rng: np.random.Generator) -> Task:
@@ -159,5 +162,6 @@ def _allowed(template: Template, work: Work) -> bool:
 
 
 def _split_of(template: Template, numbers: Sequence[int]) -> str:
-    key = f"{template.kind}:{','.join(map(str, numbers))}"
+    """Sorted, because "Tom has 3, Ann has 5" is "Ann has 3, Tom has 5" with the names swapped."""
+    key = f"{template.kind}:{','.join(map(str, sorted(numbers)))}"
     return _BUCKETS[int.from_bytes(sha256(key.encode()).digest(), "big") % len(_BUCKETS)]

@@ -76,56 +76,62 @@ class Template:
     """True if the answer may be a fraction."""
 
 
+_DIGIT = range(2, 10)
 _SMALL = range(2, 21)
 _TENS = range(10, 100)
 
 
-def _bare(word: str, sign: str, level: int, *numbers: range, largest: int = 100_000) -> Template:
+def _sum(kind: str, question: str, *facts: str) -> Template:
+    return Template(kind, 1, question, facts, (_DIGIT, _DIGIT), ("a + b",))
+
+
+def _difference(kind: str, question: str, *facts: str) -> Template:
+    return Template(kind, 2, question, facts, (_SMALL, _SMALL), ("a - b",))
+
+
+def _bare(word: str, sign: str, level: int, *numbers: range) -> Template:
     question = f"What is {{u}} {word} {{v}}?"
-    return Template(
-        f"bare-{word}-{level}", level, question, ("{u} is {a}.", "{v} is {b}."), numbers, (f"a {sign} b",), largest
-    )
+    return Template(f"bare-{word}-{level}", level, question, ("{u} is {a}.", "{v} is {b}."), numbers, (f"a {sign} b",))
 
 
 _LEVEL_1 = (
-    Template(
+    _sum(
         "gain",
-        1,
         "How many {items} does {n1} have now?",
-        ("{n1} starts with {a} {items}.", "{n1} gets {b} more {items}."),
-        (_SMALL, _SMALL),
-        ("a + b",),
-        20,
+        "{n1} starts with {a} {items}.",
+        "{n1} gets {b} more {items}.",
     ),
-    Template(
-        "loss",
-        1,
-        "How many {items} does {n1} have left?",
-        ("{n1} starts with {a} {items}.", "{n1} loses {b} {items}."),
-        (_SMALL, _SMALL),
-        ("a - b",),
-        20,
-    ),
-    Template(
+    _sum(
         "together",
-        1,
         "How many {items} do {n1} and {n2} have together?",
-        ("{n1} has {a} {items}.", "{n2} has {b} {items}."),
-        (_SMALL, _SMALL),
-        ("a + b",),
-        20,
+        "{n1} has {a} {items}.",
+        "{n2} has {b} {items}.",
     ),
-    Template(
-        "difference",
-        1,
-        "How many more {items} does {n1} have than {n2}?",
-        ("{n1} has {a} {items}.", "{n2} has {b} {items}."),
-        (_SMALL, _SMALL),
-        ("a - b",),
-        20,
+    _sum(
+        "places",
+        "How many {items} does {n1} have in all?",
+        "{n1} has {a} {items} at home.",
+        "{n1} has {b} {items} at school.",
     ),
-    _bare("plus", "+", 1, _SMALL, _SMALL, largest=20),
-    _bare("minus", "-", 1, _SMALL, _SMALL, largest=20),
+    _sum(
+        "containers",
+        "How many {items} are there in all?",
+        "There are {a} {items} in the box.",
+        "There are {b} {items} in the bag.",
+    ),
+    _sum(
+        "days",
+        "How many {items} did {n1} buy in all?",
+        "{n1} bought {a} {items} on Monday.",
+        "{n1} bought {b} {items} on Friday.",
+    ),
+    _sum(
+        "colors",
+        "How many red and blue {items} does {n1} have?",
+        "{n1} has {a} red {items}.",
+        "{n1} has {b} blue {items}.",
+    ),
+    _bare("plus", "+", 1, _DIGIT, _DIGIT),
 )
 
 _LEVEL_2 = (
@@ -161,6 +167,19 @@ _LEVEL_2 = (
         (range(12, 200), range(3, 13)),
         ("a / b",),
     ),
+    _difference(
+        "loss",
+        "How many {items} does {n1} have left?",
+        "{n1} starts with {a} {items}.",
+        "{n1} loses {b} {items}.",
+    ),
+    _difference(
+        "difference",
+        "How many more {items} does {n1} have than {n2}?",
+        "{n1} has {a} {items}.",
+        "{n2} has {b} {items}.",
+    ),
+    _bare("minus", "-", 2, _SMALL, _SMALL),
     _bare("times", "*", 2, range(3, 20), range(3, 30)),
     _bare("plus", "+", 2, range(20, 400), range(20, 400)),
 )
