@@ -1,7 +1,7 @@
 """The thin subclass of TRL's ``GRPOTrainer`` (1.16): dialogues instead of completions, everything else TRL's.
 
-Three private methods of TRL are overridden, because its public hooks cannot carry a dialogue: ``rollout_func`` sees no
-dataset columns and its rewards read the whole dialogue as one assistant message. A contract test watches them.
+Private methods of TRL are overridden, because its public hooks cannot carry a dialogue: ``rollout_func`` sees no dataset
+columns and its rewards read the whole dialogue as one assistant message. A contract test watches their signatures.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from trl import GRPOTrainer
 from duologue.errors import DuologueError
 from duologue.trainers.batches import micro_batches
 from duologue.trainers.metrics import dialogue_metrics, flat_rows
+from duologue.trainers.policy_head import can_gather, gathered, labelled
 from duologue.types import Episode
 
 Play = Callable[[Sequence[dict[str, Any]], int, bool], list[Episode]]
@@ -47,6 +48,7 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         self._rows: list[dict[str, Any]] = []
         self._empty_steps = 0
         self._checked = False
+        self._trained: torch.Tensor | None = None
         super().__init__(*args, reward_funcs=[episode_reward], **trl_arguments)
 
     def _prepare_inputs(self, generation_batch: list[dict[str, Any]]) -> dict[str, Any]:
@@ -67,6 +69,26 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         self._check_sampling(output)
         output.pop("sampling_per_token_logps", None)
         return output
+
+    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
+        self._trained = inputs["completion_mask"] * inputs["tool_mask"]
+        try:
+            loss: torch.Tensor = super()._compute_loss(model, inputs)
+        finally:
+            self._trained = None
+        return loss
+
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: torch.Tensor, attention_mask: torch.Tensor, logits_to_keep: int, **options: Any
+    ) -> tuple[Any, Any, Any]:
+        trained, needs_more = self._trained, self.aux_loss_enabled or not options.get("compute_entropy")
+        if trained is None or needs_more:
+            batch = (model, input_ids, attention_mask, logits_to_keep)
+            return tuple(super()._get_per_token_logps_and_entropies(*batch, **options))  # type: ignore[return-value]
+        if can_gather(model) and self.accelerator.num_processes == 1:
+            return (*gathered(model, input_ids, attention_mask, trained, self.temperature), None)
+        with self.accelerator.autocast():
+            return (*labelled(model, input_ids, attention_mask, trained), None)
 
     def _generate(self, prompts: list[Any]) -> tuple[Any, ...]:
         mode = "train" if self.model.training else "eval"

@@ -37,7 +37,7 @@ class ProgressLine(TrainerCallback):  # type: ignore[misc]
         """Print the step's numbers that a person wants to see."""
         if logs and "loss" in logs and state.is_world_process_zero:
             numbers = "".join(_shown(label, form, logs.get(name)) for name, label, form in _COLUMNS if name in logs)
-            self.console.print(f"step {state.global_step:>4}/{self.steps}{numbers}", highlight=False)
+            self.console.print(f"step {state.global_step:>4}/{self.steps}{numbers}", highlight=False, soft_wrap=True)
 
 
 _COLUMNS = (
