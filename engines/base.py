@@ -51,8 +51,6 @@ class ChatModel(Protocol):
         """Return the model's name (and checkpoint hash where known), for signatures."""
         ...
 
-    def chat(
-        self, conversations: Sequence[Sequence[Message]], sampling: Sampling, seeds: Sequence[int]
-    ) -> list[str]:
+    def chat(self, conversations: Sequence[Sequence[Message]], sampling: Sampling, seeds: Sequence[int]) -> list[str]:
         """Return the assistant's next message for each conversation, in order, without special tokens."""
         ...

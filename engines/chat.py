@@ -101,10 +101,8 @@ class ChatFormat:
         system = [Message(role="system", content=self.system_prompt)] if self.system_prompt is not None else []
         if messages and messages[0]["role"] == "system":
             system = []
-        rendered: Any = self.tokenizer.apply_chat_template(
-            [dict(m) for m in [*system, *messages]], tokenize=False, add_generation_prompt=True
-        )
-        return str(rendered)
+        history = [{"role": str(m["role"]), "content": m["content"]} for m in [*system, *messages]]
+        return str(self.tokenizer.apply_chat_template(history, tokenize=False, add_generation_prompt=True))
 
     def _encode(self, rendered: str, contents: Sequence[str]) -> list[int]:
         """Tokenize a rendering in one go, except for contents that spell control tokens: these are split."""

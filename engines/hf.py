@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _COMPACT_BELOW = 0.75
-"""Finished rows leave the batch once no more than this share of it runs on; copying the cache each time would cost more."""
+"""Finished rows leave the batch once no more than this share runs on; each time would copy the cache too often."""
 
 
 class TransformersEngine:
@@ -60,7 +60,7 @@ class TransformersEngine:
         done: dict[int, Completion] = {}
         self._cache.open()
         was_training = self.model.training
-        self.model.eval()
+        self.model.train(False)
         for start in range(0, len(order), self.batch_size):
             rows = order[start : start + self.batch_size]
             batch = self._generate([prompts[i] for i in rows], sampling, stop_ids, [seeds[i] for i in rows])
@@ -74,8 +74,8 @@ class TransformersEngine:
                 raise DuologueError(f"Prompt {i} has no tokens. Give at least one.")
             if len(prompt) + sampling.max_new_tokens > self.context_length:
                 raise DuologueError(
-                    f"Prompt {i} of {len(prompt)} tokens leaves no room for {sampling.max_new_tokens} more in a context "
-                    f"of {self.context_length}. Shorten the dialogue or lower max_new_tokens."
+                    f"Prompt {i} of {len(prompt)} tokens leaves no room for {sampling.max_new_tokens} more in a "
+                    f"context of {self.context_length}. Shorten the dialogue or lower max_new_tokens."
                 )
 
     @torch.no_grad()
@@ -89,9 +89,9 @@ class TransformersEngine:
         ids, live = batch.input_ids[:, -batch.new_columns :], torch.arange(len(prompts))
         for step in range(sampling.max_new_tokens):
             out = self.model(
-                ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1
+                ids, attention_mask=mask, position_ids=positions, cache=cache, use_cache=True, logits_to_keep=1
             )
-            cache = out.past_key_values
+            cache = out.cache
             ids, running = sampler.draw(out.logits[:, -1], live, step)
             last = step + 1 == sampling.max_new_tokens or not running.any()
             drop = torch.ones_like(running) if last else ~running

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
@@ -52,7 +54,8 @@ def load_model(name: str = DEFAULT_MODEL, *, dtype: str = "auto", device: str | 
     adapter = Path(name) if (Path(name) / "adapter_config.json").is_file() else None
     base = _base_of(adapter) if adapter else name
     folder = str(default_model_folder()) if base == DEFAULT_MODEL else base
-    model, tokenizer = _load(folder, dtype, tokenizer_from=adapter)
+    with _quiet_bars():
+        model, tokenizer = _load(folder, dtype, tokenizer_from=adapter)
     if adapter:
         from peft import PeftModel
 
@@ -94,7 +97,7 @@ def _convert_gguf(source: Path, file: str, target: Path) -> Path:
 
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     tokenizer = AutoTokenizer.from_pretrained(str(source), gguf_file=file)
-    model = AutoModelForCausalLM.from_pretrained(str(source), gguf_file=file, dtype="float32")
+    model: Any = AutoModelForCausalLM.from_pretrained(str(source), gguf_file=file, dtype="float32")
     # The weights are plain float32 by now, but save_pretrained refuses while the quantizer is attached.
     quantizer = getattr(model, "hf_quantizer", None)
     if quantizer is not None:
@@ -107,6 +110,21 @@ def _convert_gguf(source: Path, file: str, target: Path) -> Path:
     except OSError:  # another process was faster
         shutil.rmtree(partial)
     return target
+
+
+@contextmanager
+def _quiet_bars() -> Iterator[None]:
+    """Keep the bar of transformers off the terminal for a load that takes a second."""
+    from transformers.utils import logging as untyped
+
+    logging: Any = untyped
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _load(folder: str, dtype: str, tokenizer_from: Path | None) -> tuple[Any, Any]:
@@ -130,7 +148,9 @@ def _load(folder: str, dtype: str, tokenizer_from: Path | None) -> tuple[Any, An
 def _base_of(adapter: Path) -> str:
     base = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8")).get("base_model_name_or_path")
     if not base:
-        raise DuologueError(f"The adapter {str(adapter)!r} does not name its base model. Set it in adapter_config.json.")
+        raise DuologueError(
+            f"The adapter {str(adapter)!r} does not name its base model. Set it in adapter_config.json."
+        )
     cached_default = str(base).rstrip("/").endswith("duologue/SmolLM2-135M-Instruct")
     return DEFAULT_MODEL if cached_default and not Path(base).is_dir() else str(base)
 

@@ -97,7 +97,7 @@ class ChatAgent:
 class FunctionAgent:
     """Any callable from a message history to a text. Its exceptions end only their own episode, unscored."""
 
-    def __init__(self, function: Callable[[list[Message]], str], name: str | None = None) -> None:
+    def __init__(self, function: Callable[[list[Message]], object], name: str | None = None) -> None:
         self.function = function
         self.signature = name or str(getattr(function, "__qualname__", type(function).__qualname__))
 

@@ -35,7 +35,9 @@ def micro_batches(batch: Batch, count: int, *, skip_idle: bool) -> list[Batch]:
     rows = _rows_by_length(batch, skip_idle)
     chunks = [chunk if len(chunk) else torch.zeros(1, dtype=torch.long) for chunk in torch.tensor_split(rows, count)]
     idle = [not len(chunk) for chunk in torch.tensor_split(rows, count)]
-    return [_without_loss(_take(batch, c)) if no_work else _take(batch, c) for c, no_work in zip(chunks, idle, strict=True)]
+    return [
+        _without_loss(_take(batch, c)) if no_work else _take(batch, c) for c, no_work in zip(chunks, idle, strict=True)
+    ]
 
 
 def _rows_by_length(batch: Batch, skip_idle: bool) -> torch.Tensor:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
+from transformers import PrinterCallback
 from trl import SFTConfig, SFTTrainer
 
 from duologue.engines.chat import ChatFormat
@@ -60,15 +61,16 @@ def clone(config: CloningConfig, dialogues: Sequence[Sequence[Message]], loaded:
     rows = training_rows(dialogues, ChatFormat(loaded.tokenizer, config.system_prompt), config.max_total_tokens)
     fresh_adapter = config.lora_rank > 0 and not hasattr(loaded.model, "peft_config")
     steps = max(1, round(config.epochs * len(rows) / config.batch_size))
-    trainer: Any = SFTTrainer(
-        model=loaded.model,
-        args=_sft_config(config, steps),
-        train_dataset=Dataset.from_list(rows),
-        processing_class=loaded.tokenizer,
-        peft_config=lora_config(config, loaded.model) if fresh_adapter else None,
-        callbacks=[ProgressLine(steps)],
-    )
-    with quiet_console(trainer):
+    with quiet_console():
+        trainer: Any = SFTTrainer(
+            model=loaded.model,
+            args=_sft_config(config, steps),
+            train_dataset=Dataset.from_list(rows),
+            processing_class=loaded.tokenizer,
+            peft_config=lora_config(config, loaded.model) if fresh_adapter else None,
+            callbacks=[ProgressLine(steps)],
+        )
+        trainer.remove_callback(PrinterCallback)
         trainer.train()
     trainer.save_model(config.output)
     loaded.tokenizer.save_pretrained(config.output)
@@ -117,6 +119,7 @@ def _sft_config(config: CloningConfig, steps: int) -> SFTConfig:
         per_device_train_batch_size=config.batch_size,
         learning_rate=config.learning_rate,
         lr_scheduler_type="linear",
+        train_sampling_strategy="group_by_length",
         max_length=config.max_total_tokens,
         completion_only_loss=True,
         seed=config.seed,

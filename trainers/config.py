@@ -10,8 +10,6 @@ from duologue.errors import DuologueError
 
 def with_help(text: str, default: Any) -> Any:
     """Return a dataclass field with its help text."""
-    if isinstance(default, dict):
-        return field(default_factory=lambda: dict(default), metadata={"help": text})
     return field(default=default, metadata={"help": text})
 
 
@@ -21,15 +19,21 @@ class InteractiveConfig:
 
     env: str = with_help("Environment id, for instance MathChat-v0.", "MathChat-v0")
     simulator: str = with_help("The user: scripted, scripted:MIX, prompted:MODEL, …", "scripted")
-    tasks: str | None = with_help("Task source, for instance math:level=1,split=train; the default is the environment's.", None)
+    tasks: str | None = with_help(
+        "Task source, for instance math:level=1,split=train; the default is the environment's.", None
+    )
     max_turns: int | None = with_help("Most assistant turns per dialogue; the default is the environment's.", None)
-    model: str = with_help("The policy: 'default', a folder (with or without adapter), or a Hugging Face id.", "default")
+    model: str = with_help(
+        "The policy: 'default', a folder (with or without adapter), or a Hugging Face id.", "default"
+    )
     system_prompt: str | None = with_help("System message of the policy; none by default.", None)
     output: str = with_help("Folder for checkpoints, episodes.jsonl and logs.", "runs/interactive")
     steps: int = with_help("Optimiser steps.", 100)
     groups_per_step: int = with_help("Groups per optimiser step; a group shares task and user seed.", 8)
     group_size: int = with_help("Dialogues per group.", 8)
-    micro_batch_size: int = with_help("Dialogues per forward and backward pass; divides groups_per_step * group_size.", 8)
+    micro_batch_size: int = with_help(
+        "Dialogues per forward and backward pass; divides groups_per_step * group_size.", 8
+    )
     learning_rate: float = with_help("Learning rate of AdamW.", 1e-5)
     warmup_steps: int = with_help("Steps of linear warm-up; the rate is constant afterwards.", 0)
     beta: float = with_help("Weight of the KL penalty to the starting policy; 0 = none, and no reference model.", 0.0)
@@ -40,7 +44,9 @@ class InteractiveConfig:
     max_tokens_per_turn: int = with_help("Most tokens the policy may sample in a turn.", 256)
     max_total_tokens: int = with_help("Most tokens of a dialogue, of both speakers and the prompt.", 2048)
     lora_rank: int = with_help("Rank of LoRA adapters on all linear layers; 0 trains every weight.", 16)
-    lora_top_layers: int | None = with_help("Put adapters on the last so many layers only; saves the backward pass below.", None)
+    lora_top_layers: int | None = with_help(
+        "Put adapters on the last so many layers only; saves the backward pass below.", None
+    )
     dtype: str = with_help("Weights: float32, bfloat16, or auto (bfloat16 where the hardware computes in it).", "auto")
     max_grad_norm: float = with_help("Gradient clipping norm.", 1.0)
     seed: int = with_help("Seeds tasks, users, sampling and initialisation.", 0)
@@ -48,7 +54,7 @@ class InteractiveConfig:
     resume: bool = with_help("Continue from the last checkpoint in the output folder, if there is one.", True)
     max_empty_steps: int = with_help("Stop with an error after so many steps in a row without any trainable token.", 5)
     report_to: str = with_help("TRL's report_to: none, tensorboard, wandb, trackio, …", "none")
-    trl: dict[str, Any] = with_help("Any other field of trl.GRPOConfig.", {})
+    trl: dict[str, Any] = field(default_factory=dict, metadata={"help": "Any other field of trl.GRPOConfig."})
 
     def __post_init__(self) -> None:
         """Check what can be checked without loading anything.

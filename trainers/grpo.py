@@ -1,7 +1,7 @@
 """The thin subclass of TRL's ``GRPOTrainer`` (1.16): dialogues instead of completions, everything else TRL's.
 
-Private methods of TRL are overridden, because its public hooks cannot carry a dialogue: ``rollout_func`` sees no dataset
-columns and its rewards read the whole dialogue as one assistant message. A contract test watches their signatures.
+Private methods of TRL are overridden, because its public hooks cannot carry a dialogue: ``rollout_func`` sees no
+dataset columns and its rewards read the whole dialogue as one assistant message. A contract test watches them.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         self._empty_steps = 0
         self._checked = False
         self._trained: torch.Tensor | None = None
+        self._micro_batches: list[dict[str, torch.Tensor]] = []
         super().__init__(*args, reward_funcs=[episode_reward], **trl_arguments)
 
     def _prepare_inputs(self, generation_batch: list[dict[str, Any]]) -> dict[str, Any]:
@@ -56,11 +57,11 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         one_step_a_generation = self.args.steps_per_generation == self.args.gradient_accumulation_steps
         if not self.model.training or not one_step_a_generation:
             return dict(super()._prepare_inputs(generation_batch))
-        if self._step % every == 0 or self._buffered_inputs is None:
-            batch = self._generate_and_score_completions(generation_batch)
+        if self._step % every == 0 or not self._micro_batches:
+            scored = self._generate_and_score_completions(generation_batch)
             skip = self.loss_type in ("dapo", "cispo") and self.beta == 0.0 and not self._entropy_bonus_enabled
-            self._buffered_inputs = micro_batches(batch, self.args.steps_per_generation, skip_idle=skip)
-        return self._buffered_inputs[self._step % self.args.steps_per_generation]
+            self._micro_batches = micro_batches(scored, self.args.steps_per_generation, skip_idle=skip)
+        return self._micro_batches[self._step % self.args.steps_per_generation]
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         self._rows = inputs
@@ -84,7 +85,8 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         trained, needs_more = self._trained, self.aux_loss_enabled or not options.get("compute_entropy")
         if trained is None or needs_more:
             batch = (model, input_ids, attention_mask, logits_to_keep)
-            return tuple(super()._get_per_token_logps_and_entropies(*batch, **options))  # type: ignore[return-value]
+            scores: tuple[Any, Any, Any] = super()._get_per_token_logps_and_entropies(*batch, **options)
+            return scores
         if can_gather(model) and self.accelerator.num_processes == 1:
             return (*gathered(model, input_ids, attention_mask, trained, self.temperature), None)
         with self.accelerator.autocast():

@@ -12,7 +12,7 @@ from typing import Any
 
 import gymnasium as gym
 from datasets import Dataset
-from transformers import TrainerCallback
+from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig
 
 import duologue.envs  # noqa: F401  (registers the environments)
@@ -52,7 +52,7 @@ class InteractiveTrainer:
 
         Args:
             config: everything that is not an object.
-            make_env: makes the environment; the default follows ``config.env``, ``simulator``, ``tasks``, ``max_turns``.
+            make_env: makes the environment; the default follows the configuration.
             loaded: a model in memory; the default loads ``config.model``.
             callbacks: further callbacks for TRL's trainer.
 
@@ -66,7 +66,9 @@ class InteractiveTrainer:
         self.output = Path(config.output)
         self.episodes = EpisodeLog(self.output / "episodes.jsonl")
         self.metrics = MetricsLog(self.output / "metrics.jsonl")
-        self.trainer = self._trainer([*callbacks, self.metrics, ProgressLine(config.steps)])
+        with quiet_console():
+            self.trainer = self._trainer([*callbacks, self.metrics, ProgressLine(config.steps)])
+            self.trainer.remove_callback(PrinterCallback)
         self.agent = self._agent()
         self.rollout = Rollout(self.env, self.agent)
 
@@ -84,7 +86,7 @@ class InteractiveTrainer:
         done = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
         self.episodes.keep(lambda row: row["step"] < done)
         self.metrics.keep(lambda row: row["step"] <= done)
-        with quiet_console(self.trainer):
+        with quiet_console():
             self.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         final = self.output / "final"
         self.trainer.save_model(str(final))
@@ -137,7 +139,7 @@ class InteractiveTrainer:
 def env_maker(config: InteractiveConfig) -> MakeEnv:
     """Return a maker of the environment that a configuration describes."""
     given = {"simulator": config.simulator, "tasks": config.tasks, "max_turns": config.max_turns}
-    arguments = {name: value for name, value in given.items() if value is not None}
+    arguments: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return lambda n: gym.make_vec(config.env, num_envs=n, vectorization_mode="vector_entry_point", **arguments)
 
 

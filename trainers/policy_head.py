@@ -21,12 +21,14 @@ def can_gather(model: Any) -> bool:
 
     Elsewhere TRL's own kernel skips what is labelled -100, or wrappers must see the forward call.
     """
-    config = getattr(getattr(model, "config", None), "get_text_config", dict)()
+    config: Any = getattr(getattr(model, "config", None), "get_text_config", dict)()
     plain = all(getattr(config, name, None) is None for name in _SCALED)
     return plain and hasattr(model, "get_output_embeddings") and model.device.type == "cpu"
 
 
-def gathered(model: Any, ids: torch.Tensor, attention: torch.Tensor, trained: torch.Tensor, temperature: float) -> Scores:
+def gathered(
+    model: Any, ids: torch.Tensor, attention: torch.Tensor, trained: torch.Tensor, temperature: float
+) -> Scores:
     """Run the backbone once and the head on trained positions.
 
     Args:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from transformers import PrinterCallback, TrainerCallback
+from transformers import TrainerCallback
 
 from duologue.trainers.episode_log import JsonLines
 
 
-class MetricsLog(TrainerCallback, JsonLines):  # type: ignore[misc]
+class MetricsLog(TrainerCallback, JsonLines):
     """Writes each optimiser step's numbers as one JSON line."""
 
     def __init__(self, path: Path) -> None:
@@ -26,7 +26,7 @@ class MetricsLog(TrainerCallback, JsonLines):  # type: ignore[misc]
             self.append([{"step": state.global_step, **logs}])
 
 
-class ProgressLine(TrainerCallback):  # type: ignore[misc]
+class ProgressLine(TrainerCallback):
     """Prints one line per optimiser step, in words that a person can follow."""
 
     def __init__(self, steps: int, console: Console | None = None) -> None:
@@ -56,13 +56,12 @@ def _shown(label: str, form: str, value: Any) -> str:
 
 
 @contextmanager
-def quiet_console(trainer: Any) -> Iterator[None]:
-    """Let the progress line speak alone: no raw dictionaries, no deprecations that only TRL can mend."""
+def quiet_console() -> Iterator[None]:
+    """Silence, for a block, what transformers logs and the deprecations that only TRL can mend."""
     import transformers
 
-    trainer.remove_callback(PrinterCallback)
     level = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity_error()
+    transformers.logging.set_verbosity(transformers.logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*gradient_checkpointing.*", category=FutureWarning)

@@ -176,7 +176,10 @@ class Rollout:
             if terminated[i] or truncated[i]:
                 default = StopReason.ENV_TERMINATED if terminated[i] else StopReason.ENV_TRUNCATED
                 error = reply.error if reply else None
-                slot.ended = (StopReason(info.get("stop_reason", default)), {**info, **({"error": error} if error else {})})
+                slot.ended = (
+                    StopReason(info.get("stop_reason", default)),
+                    {**info, **({"error": error} if error else {})},
+                )
             else:
                 slot.conversation = slot.conversation.answered(texts[i])
 

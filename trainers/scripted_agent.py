@@ -1,4 +1,4 @@
-"""A scripted assistant for MathChat, mediocre on purpose: the behaviour policy of logs that the project makes itself."""
+"""A scripted assistant for MathChat, mediocre on purpose: the behaviour policy of logs that we make ourselves."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 
 from duologue.types import Message
 
-_ASKS = ("What do you know?", "Can you tell me more?", "What else do you know?", "What numbers do you have?")
+_FIRST_GUESS = 10
 _MINUS = ("minus", "left", "more", "fewer", "difference")
 
 
 class HastyMathAgent:
-    """Asks for facts and adds or subtracts them, but loses patience and guesses too early.
+    """Asks for facts and adds or subtracts them, but often answers before it has them all.
 
-    Made for level 1 of ``MathTasks`` (two facts, one sum or difference). Its randomness comes from the history alone,
-    so the same dialogue gets the same reply.
+    Made for tasks with two facts and one sum or difference (level 1 of ``MathTasks``). Its randomness comes from the
+    history alone, so the same dialogue gets the same reply.
     """
 
-    def __init__(self, haste: float = 0.5, slips: float = 0.1, seed: int = 0) -> None:
+    def __init__(self, haste: float = 0.5, slips: float = 0.05, seed: int = 0) -> None:
         """Make an agent.
 
         Args:
@@ -38,9 +38,9 @@ class HastyMathAgent:
         said = [m["content"] for m in messages if m["role"] == "user"]
         numbers = [int(number) for text in said[1:] for number in re.findall(r"\d+", text)]
         if len(numbers) < 2 and rng.random() >= self.haste:
-            return _ASKS[rng.integers(len(_ASKS))]
+            return "What else do you know?" if numbers else "What do you know?"
         if len(numbers) < 2:
-            return f"Answer: {(numbers or [0])[0] + int(rng.integers(1, 12))}"
+            return f"Answer: {numbers[0] if numbers else _FIRST_GUESS}"
         return self._worked(said[0], numbers[-2:], rng)
 
     def _worked(self, question: str, numbers: Sequence[int], rng: np.random.Generator) -> str:
