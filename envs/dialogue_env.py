@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import gymnasium as gym
 
 from duologue.envs.dynamics import DialogueDynamics, Transition
-from duologue.envs.parts import MAX_CHARS, SIMULATOR_TIMEOUT, DialogueParts, check_options, info_of
+from duologue.envs.parts import CALL_TIMEOUT, MAX_CHARS, DialogueParts, check_options, info_of
 from duologue.envs.spaces import UnicodeText
 from duologue.envs.tasks.base import TaskSource
 from duologue.envs.transcript import print_messages, transcript
@@ -36,7 +36,7 @@ class DialogueEnv(gym.Env[str, str]):
         reward: Reward,
         max_turns: int = 8,
         max_chars: int = MAX_CHARS,
-        simulator_timeout: float | None = SIMULATOR_TIMEOUT,
+        call_timeout: float | None = CALL_TIMEOUT,
         render_mode: str | None = None,
     ) -> None:
         """Make the environment.
@@ -47,7 +47,7 @@ class DialogueEnv(gym.Env[str, str]):
             reward: scores finished dialogues.
             max_turns: most replies of the assistant; the last one is scored but not answered.
             max_chars: most characters in a message. A longer reply ends the dialogue, and is scored as it is.
-            simulator_timeout: seconds that one call of the simulator may take; None = no limit.
+            call_timeout: seconds that one call of the simulator or of the reward may take; None = no limit.
             render_mode: "ansi" (``render`` returns the transcript), "human" (messages are printed as they come), None.
 
         Raises:
@@ -56,7 +56,7 @@ class DialogueEnv(gym.Env[str, str]):
         if render_mode not in (None, *self.metadata["render_modes"]):
             fix = did_you_mean(str(render_mode), self.metadata["render_modes"])
             raise DuologueError(f"There is no render mode {render_mode!r}. {fix}")
-        self.parts = DialogueParts(tasks, DialogueDynamics(simulator, reward, max_turns, max_chars, simulator_timeout))
+        self.parts = DialogueParts(tasks, DialogueDynamics(simulator, reward, max_turns, max_chars, call_timeout))
         self.observation_space = UnicodeText(max_chars)
         self.action_space = UnicodeText(max_chars)
         self.render_mode = render_mode

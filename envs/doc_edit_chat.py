@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from duologue.envs.defaults import fill_parts
 from duologue.envs.dialogue_env import DialogueEnv
-from duologue.envs.parts import MAX_CHARS, SIMULATOR_TIMEOUT
+from duologue.envs.parts import CALL_TIMEOUT, MAX_CHARS
 from duologue.envs.tasks.base import TaskSource
 from duologue.envs.vector_env import DialogueVectorEnv
 from duologue.rewards.base import Reward
@@ -43,7 +43,7 @@ class MediumDocEditChatEnv(DialogueEnv):
     ## Arguments
     `tasks`: a task source or what `make_tasks` takes; None = the built-in documents. `simulator`: a simulator or what
     `make_simulator` takes, `"scripted"` by default. `reward`: None = `BleuReward`. `max_turns` (6), `max_chars`,
-    `simulator_timeout` (seconds) and `render_mode` as in `DialogueEnv`. With scripted users the environment is
+    `call_timeout` (seconds) and `render_mode` as in `DialogueEnv`. With scripted users the environment is
     deterministic. With a language model as the user it is as deterministic as that model's engine.
 
     ## Version History
@@ -59,11 +59,11 @@ class MediumDocEditChatEnv(DialogueEnv):
         reward: Reward | None = None,
         max_turns: int = 6,
         max_chars: int = MAX_CHARS,
-        simulator_timeout: float | None = SIMULATOR_TIMEOUT,
+        call_timeout: float | None = CALL_TIMEOUT,
         render_mode: str | None = None,
     ) -> None:
         parts = fill_parts("MediumDocEditChat", tasks, simulator, reward)
-        super().__init__(*parts, max_turns, max_chars, simulator_timeout, render_mode)
+        super().__init__(*parts, max_turns, max_chars, call_timeout, render_mode)
 
 
 class MediumDocEditChatVectorEnv(DialogueVectorEnv):
@@ -79,8 +79,8 @@ class MediumDocEditChatVectorEnv(DialogueVectorEnv):
         reward: Reward | None = None,
         max_turns: int = 6,
         max_chars: int = MAX_CHARS,
-        simulator_timeout: float | None = SIMULATOR_TIMEOUT,
+        call_timeout: float | None = CALL_TIMEOUT,
         render_mode: str | None = None,
     ) -> None:
         parts = fill_parts("MediumDocEditChat", tasks, simulator, reward)
-        super().__init__(num_envs, *parts, max_turns, max_chars, simulator_timeout, render_mode)
+        super().__init__(num_envs, *parts, max_turns, max_chars, call_timeout, render_mode)

@@ -75,8 +75,8 @@ class DialogueDynamics:
     """Most replies of the assistant in a dialogue."""
     max_chars: int
     """Most characters in a message. A longer reply ends the dialogue; a longer user message is cut to it."""
-    simulator_timeout: float | None
-    """Seconds that one call of the simulator may take; None = no limit. People take the time that they need."""
+    call_timeout: float | None
+    """Seconds for one call of the simulator or the reward; None = no limit. People take the time that they need."""
 
     def __post_init__(self) -> None:
         """Check the arguments.
@@ -87,8 +87,8 @@ class DialogueDynamics:
         for name in ("max_turns", "max_chars"):
             if getattr(self, name) < 1:
                 raise DuologueError(f"{name} is {getattr(self, name)}. Pass at least 1.")
-        if self.simulator_timeout is not None and self.simulator_timeout <= 0:
-            raise DuologueError(f"simulator_timeout is {self.simulator_timeout}. Pass seconds above 0, or None.")
+        if self.call_timeout is not None and self.call_timeout <= 0:
+            raise DuologueError(f"call_timeout is {self.call_timeout}. Pass seconds above 0, or None.")
         if not isinstance(self.simulator, Simulator):
             raise DuologueError(f"{self.simulator!r} is no simulator: it has no respond(dialogues). Add that method.")
         if not callable(self.reward):
@@ -134,7 +134,7 @@ class DialogueDynamics:
     def _ask(self, dialogues: Sequence[Dialogue]) -> list[Transition]:
         if not dialogues:
             return []
-        timeout = None if isinstance(self.simulator, HumanUser) else self.simulator_timeout
+        timeout = None if isinstance(self.simulator, HumanUser) else self.call_timeout
         turns = answer_all(self.simulator, dialogues, timeout)
         return [self._answered(dialogue, turn) for dialogue, turn in zip(dialogues, turns, strict=True)]
 
@@ -159,7 +159,7 @@ class DialogueDynamics:
 
     def _scored(self, transitions: list[Transition]) -> list[Transition]:
         over = [t.dialogue for t in transitions if t.dialogue.stop is not None and not t.dialogue.stop.is_error]
-        scores = iter(score_all(self.reward, over))
+        scores = iter(score_all(self.reward, over, self.call_timeout))
         ends = (t.dialogue.stop is not None and not t.dialogue.stop.is_error for t in transitions)
         return [_with_score(t, next(scores)) if end else t for t, end in zip(transitions, ends, strict=True)]
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from duologue.deadline import call_within
 from duologue.rewards.base import Reward, Score, score
 from duologue.types import Dialogue
 
@@ -16,22 +17,37 @@ class Unscored:
 
     error: str
     """What broke and how to fix it."""
+    hung: bool = False
+    """True if the reward did not come back in time."""
 
 
-def score_all(reward: Reward, dialogues: Sequence[Dialogue]) -> list[Score | Unscored]:
-    """Score all dialogues in one call; those that it leaves without a proper score get a second call of their own."""
+_MAX_HANGS = 3
+
+
+def score_all(reward: Reward, dialogues: Sequence[Dialogue], timeout: float | None = None) -> list[Score | Unscored]:
+    """Score all dialogues in one call; those that it leaves without a proper score get a second call of their own.
+
+    Args:
+        reward: any reward.
+        dialogues: finished ones.
+        timeout: seconds that each call may take, None = no limit. After three single calls that hang, the rest are not
+            tried, which bounds the wait at four time-outs.
+    """
     if not dialogues:
         return []
-    first = _attempt(reward, dialogues)
-    return [
-        _attempt(reward, [dialogue])[0] if isinstance(outcome, Unscored) else outcome
-        for dialogue, outcome in zip(dialogues, first, strict=True)
-    ]
+    outcomes, hangs = _attempt(reward, dialogues, timeout), 0
+    for i, outcome in enumerate(outcomes):
+        if isinstance(outcome, Unscored) and hangs < _MAX_HANGS:
+            outcomes[i] = again = _attempt(reward, [dialogues[i]], timeout)[0]
+            hangs += isinstance(again, Unscored) and again.hung
+    return outcomes
 
 
-def _attempt(reward: Reward, dialogues: Sequence[Dialogue]) -> list[Score | Unscored]:
+def _attempt(reward: Reward, dialogues: Sequence[Dialogue], timeout: float | None) -> list[Score | Unscored]:
     try:
-        scores = list(score(reward, dialogues))
+        scores = list(call_within(lambda: score(reward, dialogues), timeout))
+    except TimeoutError as error:
+        return [Unscored(f"The reward hangs: {error} The dialogue is not scored.", hung=True)] * len(dialogues)
     except Exception as error:  # a reward is foreign code: whatever it raises becomes data
         return [_broken(f"raised {type(error).__name__}: {error}")] * len(dialogues)
     if len(scores) != len(dialogues):

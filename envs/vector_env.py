@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from duologue.envs.dynamics import DialogueDynamics, Transition
-from duologue.envs.parts import MAX_CHARS, SIMULATOR_TIMEOUT, DialogueParts, check_options, info_of
+from duologue.envs.parts import CALL_TIMEOUT, MAX_CHARS, DialogueParts, check_options, info_of
 from duologue.envs.spaces import UnicodeText
 from duologue.envs.tasks.base import TaskSource
 from duologue.envs.transcript import transcript
@@ -50,7 +50,7 @@ class DialogueVectorEnv(gym.vector.VectorEnv[Texts, Sequence[str], NDArray[Any]]
         reward: Reward,
         max_turns: int = 8,
         max_chars: int = MAX_CHARS,
-        simulator_timeout: float | None = SIMULATOR_TIMEOUT,
+        call_timeout: float | None = CALL_TIMEOUT,
         render_mode: str | None = None,
     ) -> None:
         """Make N environments; the other arguments are those of ``DialogueEnv``.
@@ -62,7 +62,7 @@ class DialogueVectorEnv(gym.vector.VectorEnv[Texts, Sequence[str], NDArray[Any]]
             raise DuologueError(f"num_envs is {num_envs}. Pass at least 1.")
         if render_mode not in (None, "ansi"):
             raise DuologueError(f"Vector environments cannot render {render_mode!r}. Pass 'ansi' or nothing.")
-        self.parts = DialogueParts(tasks, DialogueDynamics(simulator, reward, max_turns, max_chars, simulator_timeout))
+        self.parts = DialogueParts(tasks, DialogueDynamics(simulator, reward, max_turns, max_chars, call_timeout))
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.single_observation_space = self.single_action_space = UnicodeText(max_chars)

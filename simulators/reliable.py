@@ -1,9 +1,8 @@
 """Ask a simulator that may raise, hang or return junk, and always come back with one result per dialogue."""
 
-import queue
-import threading
 from collections.abc import Sequence
 
+from duologue.deadline import call_within
 from duologue.errors import DuologueError
 from duologue.simulators.base import Simulator
 from duologue.types import Dialogue, StopReason, UserTurn
@@ -75,22 +74,8 @@ def _turn_or_error(turn: object) -> UserTurn | Exception:
 
 def _call(simulator: Simulator, dialogues: Sequence[Dialogue], timeout: float | None) -> object:
     """Return what respond() returns, or the exception that it raises, or a TimeoutError."""
-    if timeout is None:
-        return _attempt(simulator, dialogues)
-    box: queue.SimpleQueue[object] = queue.SimpleQueue()
-    work = threading.Thread(
-        target=lambda: box.put(_attempt(simulator, dialogues)), name="duologue-simulator", daemon=True
-    )
-    work.start()
     try:
-        return box.get(timeout=timeout)
-    except queue.Empty:
-        return TimeoutError(f"it did not answer in {timeout:g} s. Raise the time-out, or mend what hangs.")
-
-
-def _attempt(simulator: Simulator, dialogues: Sequence[Dialogue]) -> object:
-    try:
-        return simulator.respond(dialogues)
+        return call_within(lambda: simulator.respond(dialogues), timeout)
     except Exception as error:  # whatever a third party's user raises becomes data
         return error
 

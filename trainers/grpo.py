@@ -61,7 +61,7 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             scored = self._generate_and_score_completions(generation_batch)
             skip = self.loss_type in ("dapo", "cispo") and self.beta == 0.0 and not self._entropy_bonus_enabled
             self._micro_batches = micro_batches(scored, self.args.steps_per_generation, skip_idle=skip)
-        return self._micro_batches[self._step % self.args.steps_per_generation]
+        return self._micro_batches[int(self._step) % int(self.args.steps_per_generation)]
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         self._rows = inputs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -61,7 +62,7 @@ def quiet_console() -> Iterator[None]:
     import transformers
 
     level = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity(transformers.logging.ERROR)
+    transformers.logging.set_verbosity(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*gradient_checkpointing.*", category=FutureWarning)

@@ -17,7 +17,7 @@ from duologue.types import UserTurn
 
 def make(fakes: SimpleNamespace, **args: Any) -> DialogueEnv:
     parts = {"tasks": fakes.TwoTasks(), "simulator": fakes.Echo(), "reward": fakes.SpeaksSecret()}
-    return DialogueEnv(**(parts | {"max_turns": 3, "max_chars": 200, "simulator_timeout": 0.2} | args))
+    return DialogueEnv(**(parts | {"max_turns": 3, "max_chars": 200, "call_timeout": 0.2} | args))
 
 
 def play(env: gym.Env[Any, str], seed: int, *actions: str) -> list[Any]:
@@ -128,7 +128,7 @@ def test_an_action_must_be_text_and_a_wrong_one_changes_nothing(fakes: SimpleNam
 @pytest.mark.parametrize("trick", ["broken", "hanging"])
 def test_a_user_who_fails_later_ends_the_dialogue_unscored(fakes: SimpleNamespace, trick: str) -> None:
     """A hanging or broken user does not hold up the run, and not scored is not zero."""
-    env = make(fakes, simulator=fakes.Odd(getattr(fakes, trick)), simulator_timeout=0.1)
+    env = make(fakes, simulator=fakes.Odd(getattr(fakes, trick)), call_timeout=0.1)
     observation, reward, terminated, truncated, info = play(env, 0, "odd")[1]
     assert (observation, reward, terminated, truncated) == ("", 0.0, False, True)
     assert (info["stop_reason"], info["scored"], info["reward_parts"]) == ("simulator_error", False, {})
@@ -208,7 +208,7 @@ def test_a_person_may_take_longer_than_the_time_out(fakes: SimpleNamespace, caps
         return next(lines)
 
     person = HumanUser(read=slowly, write=lambda line: None)
-    env = make(fakes, simulator=person, simulator_timeout=0.01, render_mode="human")
+    env = make(fakes, simulator=person, call_timeout=0.01, render_mode="human")
     (observation, _), (closing, _, terminated, _, _) = play(env, 0, "hi")
     assert (observation, closing, terminated) == ("Hello", "Thanks", True)
     assert capsys.readouterr().out == ""

@@ -11,7 +11,7 @@ from duologue.types import Dialogue, StopReason, UserTurn
 
 def make(fakes: SimpleNamespace, **parts: Any) -> DialogueDynamics:
     known = {"simulator": fakes.Echo(), "reward": fakes.SpeaksSecret()}
-    limits = {"max_turns": 3, "max_chars": 60, "simulator_timeout": 0.2}
+    limits = {"max_turns": 3, "max_chars": 60, "call_timeout": 0.2}
     return DialogueDynamics(**(known | limits | parts))
 
 
@@ -170,7 +170,7 @@ def test_a_reply_must_be_text(fakes: SimpleNamespace) -> None:
         dynamics.reply(opened(dynamics, fakes), [3])  # type: ignore[list-item]
 
 
-@pytest.mark.parametrize("limit", [{"max_turns": 0}, {"max_chars": 0}, {"simulator_timeout": 0.0}])
+@pytest.mark.parametrize("limit", [{"max_turns": 0}, {"max_chars": 0}, {"call_timeout": 0.0}])
 def test_limits_that_cannot_work_are_refused(fakes: SimpleNamespace, limit: dict[str, Any]) -> None:
     with pytest.raises(DuologueError, match=f"{next(iter(limit))}.*Pass"):
         make(fakes, **limit)

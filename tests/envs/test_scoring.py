@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -66,3 +67,18 @@ def test_junk_parts_are_refused(dialogues: list[Dialogue]) -> None:
     broken = type("Parted", (), {"score": reward.score, "__call__": lambda self, d: []})()
     broken.score = reward.score
     assert all(isinstance(outcome, Unscored) for outcome in score_all(broken, dialogues))
+
+
+def test_a_reward_that_hangs_leaves_its_dialogues_unscored_and_bounds_the_wait(dialogues: list[Dialogue]) -> None:
+    release = threading.Event()
+    calls: list[int] = []
+
+    def hangs(batch: Sequence[Dialogue]) -> list[float | None]:
+        calls.append(len(batch))
+        release.wait(30)
+        return [1.0] * len(batch)
+
+    outcomes = score_all(hangs, dialogues, timeout=0.05)
+    release.set()
+    assert all(isinstance(o, Unscored) and "hangs" in o.error and "Raise the time-out" in o.error for o in outcomes)
+    assert calls == [len(dialogues), 1, 1, 1][: 1 + len(dialogues)]

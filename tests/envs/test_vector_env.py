@@ -14,7 +14,7 @@ from duologue.types import StopReason, UserTurn
 
 def arguments(fakes: SimpleNamespace, args: dict[str, Any]) -> dict[str, Any]:
     parts = {"tasks": fakes.TwoTasks(), "simulator": fakes.Echo(), "reward": fakes.SpeaksSecret()}
-    return parts | {"max_turns": 3, "max_chars": 200, "simulator_timeout": 0.2} | args
+    return parts | {"max_turns": 3, "max_chars": 200, "call_timeout": 0.2} | args
 
 
 def make(fakes: SimpleNamespace, n: int, **args: Any) -> DialogueVectorEnv:
