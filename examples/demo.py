@@ -40,6 +40,7 @@ def main() -> None:
     """Run the five steps and print the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("runs/demo"), help="folder for everything (runs/demo)")
+    parser.add_argument("--logs", type=int, default=160, help="logged dialogues for the warm start (160)")
     parser.add_argument("--dialogues", type=int, default=200, help="dialogues per evaluation (200)")
     parser.add_argument("--steps", type=int, default=14, help="most GRPO steps (14)")
     parser.add_argument("--minutes", type=float, default=6.0, help="time for GRPO; it stops at the next step (6)")
@@ -48,7 +49,7 @@ def main() -> None:
     started = time.monotonic()
 
     console.rule("1  logged dialogues of a hasty assistant")
-    logs = log_dialogues(args.output / "logs.jsonl", 160)
+    logs = log_dialogues(args.output / "logs.jsonl", args.logs)
     console.rule("2  warm start of SmolLM2-135M-Instruct on the logs")
     warm = warm_start(logs, args.output / "warm-start", args.seed)
     console.rule("3  before: held-out users, test problems")
@@ -66,7 +67,7 @@ def log_dialogues(path: Path, count: int) -> list[Episode]:
     """Let the hasty assistant talk with training users."""
     env = gym.make_vec(
         "duologue.envs:MathChat-v0",
-        num_envs=32,
+        num_envs=min(32, count),
         vectorization_mode="vector_entry_point",
         tasks=TASKS.format(split="train"),
         max_turns=MAX_TURNS,
@@ -101,7 +102,7 @@ def measure(agent: Path, output: Path, dialogues: int) -> EvaluationReport:
         simulator="scripted:held-out",
         tasks=TASKS.format(split="test"),
         episodes=dialogues,
-        num_envs=48,
+        num_envs=min(48, dialogues),
         max_turns=MAX_TURNS,
         system_prompt=SYSTEM,
         output=str(output),
