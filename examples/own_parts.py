@@ -17,7 +17,7 @@ TASKS = TaskList([Task(f"city-{c}", f"Guess my city. It starts with {c[0]}.", c)
 
 
 class GuessingGameUser:
-    """Gives one more letter after each wrong guess, and leaves when the city is named."""
+    """Gives one more letter after each wrong guess, and leaves when the city is named or after six guesses."""
 
     signature = "guessing-game"
 
@@ -31,6 +31,8 @@ class GuessingGameUser:
             return UserTurn(dialogue.task.instruction, acts=(Act.OPEN,))
         if city in guesses[-1]:
             return UserTurn("Yes!", stop=StopReason.USER_SATISFIED, acts=(Act.ACCEPT, Act.STOP))
+        if len(guesses) >= 6:
+            return UserTurn("Never mind.", stop=StopReason.USER_GAVE_UP, acts=(Act.STOP,))
         return UserTurn(f"No. It starts with {city[: len(guesses) + 1]}.", acts=(Act.REJECT, Act.REVEAL))
 
 

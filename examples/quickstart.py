@@ -13,7 +13,7 @@ import gymnasium as gym
 def agent(messages: tuple[dict[str, str], ...]) -> str:
     """Ask until two numbers are known, then add them."""
     said = " ".join(message["content"] for message in messages if message["role"] == "user")
-    numbers = list(dict.fromkeys(re.findall(r"\d+", said)))
+    numbers = re.findall(r"\d+", said)
     if len(numbers) < 2:
         return "What else do you know?" if numbers else "What do you know?"
     return f"Answer: {int(numbers[-2]) + int(numbers[-1])}"
