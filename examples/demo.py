@@ -130,7 +130,6 @@ def train(start: Path, args: argparse.Namespace) -> Path:
         micro_batch_size=8,
         learning_rate=5e-4,
         seed=args.seed,
-        resume=False,
         **LIMITS,
     )
     return InteractiveTrainer(config, callbacks=[StopAfter(args.minutes * 60)]).train()

@@ -26,6 +26,7 @@ from duologue.trainers.episode_log import EpisodeLog
 from duologue.trainers.grpo import DialogueGRPOTrainer, DialogueOptions
 from duologue.trainers.progress import MetricsLog, ProgressLine, quiet_console
 from duologue.trainers.rollout import Rollout, Start
+from duologue.trainers.run_folder import claim
 from duologue.types import Episode
 
 MakeEnv = Callable[[int], gym.vector.VectorEnv[Any, Any, Any]]
@@ -79,10 +80,10 @@ class InteractiveTrainer:
             The folder of the trained policy, which ``load_model`` and ``duologue evaluate --agent`` take.
 
         Raises:
-            DuologueError: if no token could be trained on for ``max_empty_steps`` steps, or if sampling and training
-                disagree about log-probabilities.
+            DuologueError: if the output folder holds another run, if no token could be trained on for
+                ``max_empty_steps`` steps, or if sampling and training disagree about log-probabilities.
         """
-        checkpoint = last_checkpoint(self.output) if self.config.resume else None
+        checkpoint = claim(self.config)
         done = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
         self.episodes.keep(lambda row: row["step"] < done)
         self.metrics.keep(lambda row: row["step"] <= done)
@@ -181,12 +182,6 @@ def grpo_config(config: InteractiveConfig) -> GRPOConfig:
         "dataloader_pin_memory": not on_cpu,
     }
     return GRPOConfig(**{**arguments, **config.trl})
-
-
-def last_checkpoint(folder: Path) -> Path | None:
-    """Return the newest complete checkpoint of a run, if there is one."""
-    found = [path for path in folder.glob("checkpoint-*") if (path / "trainer_state.json").is_file()]
-    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
 def _has_accelerator() -> bool:
