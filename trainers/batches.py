@@ -51,7 +51,7 @@ def _rows_by_length(batch: Batch, skip_idle: bool) -> torch.Tensor:
 
 def _take(batch: Batch, rows: torch.Tensor) -> Batch:
     taken = {name: value[rows] if value.ndim else value for name, value in batch.items() if value is not None}
-    used = int(taken["completion_mask"].sum(1).max())
+    used = max(1, int(taken["completion_mask"].sum(1).max()))
     blank = int((taken["prompt_mask"].sum(0) == 0).sum())
     taken |= {name: taken[name][:, :used] for name in _present(_COMPLETION, taken)}
     taken |= {name: taken[name][:, blank:] for name in _present(_PROMPT, taken)}

@@ -15,7 +15,7 @@ from trl import GRPOTrainer
 
 from duologue.errors import DuologueError
 from duologue.trainers.batches import micro_batches
-from duologue.trainers.metrics import dialogue_metrics, flat_rows
+from duologue.trainers.metrics import dialogue_metrics, flat_groups
 from duologue.trainers.policy_head import can_gather, gathered, labelled
 from duologue.types import Episode
 
@@ -46,6 +46,7 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
     def __init__(self, options: DialogueOptions, *args: Any, **trl_arguments: Any) -> None:
         self.options = options
         self._rows: list[dict[str, Any]] = []
+        self._rewards: list[float | None] = []
         self._empty_steps = 0
         self._checked = False
         self._trained: torch.Tensor | None = None
@@ -55,18 +56,24 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
     def _prepare_inputs(self, generation_batch: list[dict[str, Any]]) -> dict[str, Any]:
         every = self.args.steps_per_generation * self.num_iterations
         one_step_a_generation = self.args.steps_per_generation == self.args.gradient_accumulation_steps
-        if not self.model.training or not one_step_a_generation:
+        if not self.model.training or not one_step_a_generation or self._order_matters:
             return dict(super()._prepare_inputs(generation_batch))
         if self._step % every == 0 or not self._micro_batches:
             scored = self._generate_and_score_completions(generation_batch)
-            skip = self.loss_type in ("dapo", "cispo") and self.beta == 0.0 and not self._entropy_bonus_enabled
+            skip = self.loss_type in ("dapo", "cispo") and self.beta == 0.0
             self._micro_batches = micro_batches(scored, self.args.steps_per_generation, skip_idle=skip)
         return self._micro_batches[int(self._step) % int(self.args.steps_per_generation)]
+
+    @property
+    def _order_matters(self) -> bool:
+        """True if the loss has a term that is normalised within each micro-batch, so that its rows must be random."""
+        within = self.loss_type == "bnpo" or self.top_entropy_quantile < 1.0
+        return bool(within or self._entropy_bonus_enabled or self.aux_loss_enabled)
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         self._rows = inputs
         output: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        self._drop_flat(output)
+        self._flatten(output)
         self._check_sampling(output)
         output.pop("sampling_per_token_logps", None)
         return output
@@ -98,6 +105,7 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         if len(episodes) != len(prompts):
             raise RuntimeError(f"{len(episodes)} episodes for {len(prompts)} rows; groups would be mixed up.")
         self._count(episodes, mode)
+        self._rewards = [e.reward for e in episodes]
         pad = self.options.pad_completion_id
         return (
             [list(e.prompt_ids) or [pad] for e in episodes],
@@ -105,7 +113,7 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             [trained_mask(e) or [0] for e in episodes],
             [[dict(m) for m in e.messages[1:]] for e in episodes],
             [list(e.logprobs) or [0.0] for e in episodes],
-            {"episode_reward": [e.reward for e in episodes]},
+            {"episode_reward": self._rewards},
             None,
             [],
         )
@@ -127,14 +135,17 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
                 "episodes.jsonl; usually the simulator fails or the opening alone exceeds max_total_tokens."
             )
 
-    def _drop_flat(self, output: dict[str, Any]) -> None:
-        """Take groups without differences out of the loss mask and out of the loss's normaliser."""
-        if not self.options.drop_flat_groups or not self.model.training:
+    def _flatten(self, output: dict[str, Any]) -> None:
+        """Give groups without differences the advantage 0 that rounding can deny them; drop them if that is wanted."""
+        if not self.model.training:
             return
-        flat = flat_rows(output["advantages"], self.num_generations)
-        output["tool_mask"] = output["tool_mask"] * (~flat).unsqueeze(1)
-        trained = (output["completion_mask"] * output["tool_mask"]).sum()
-        output["num_items_in_batch"] = self.accelerator.gather(trained).sum().clamp(min=1)
+        flat = torch.tensor(flat_groups(self._rewards, self.num_generations)).repeat_interleave(self.num_generations)
+        flat = flat.to(output["advantages"].device)
+        output["advantages"] = output["advantages"].masked_fill(flat, 0.0)
+        if self.options.drop_flat_groups:
+            output["tool_mask"] = output["tool_mask"] * (~flat).unsqueeze(1)
+            trained = (output["completion_mask"] * output["tool_mask"]).sum()
+            output["num_items_in_batch"] = self.accelerator.gather(trained).sum().clamp(min=1)
 
     def _check_sampling(self, output: dict[str, Any]) -> None:
         """Compare, once, the log-probabilities of sampling with those that training recomputes."""

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from duologue.types import Episode
-
-if TYPE_CHECKING:
-    import torch
 
 
 def dialogue_metrics(episodes: Sequence[Episode], group_size: int) -> dict[str, float]:
@@ -20,6 +16,7 @@ def dialogue_metrics(episodes: Sequence[Episode], group_size: int) -> dict[str, 
         group_size: consecutive episodes that form a group.
     """
     n = len(episodes)
+    flat = flat_groups([e.reward for e in episodes], group_size)
     words = [len(m["content"].split()) for e in episodes for m in e.messages if m["role"] == "user"]
     metrics = {
         "dialogue/turns": sum(e.n_turns for e in episodes) / n,
@@ -27,7 +24,7 @@ def dialogue_metrics(episodes: Sequence[Episode], group_size: int) -> dict[str, 
         "dialogue/total_tokens": sum(len(e.prompt_ids) + len(e.completion_ids) for e in episodes) / n,
         "dialogue/user_words_per_turn": sum(words) / max(1, len(words)),
         "dialogue/unscored": sum(e.reward is None for e in episodes) / n,
-        "dialogue/flat_groups": _flat_share([e.reward for e in episodes], group_size),
+        "dialogue/flat_groups": sum(flat) / max(1, len(flat)),
         "dialogue/distinct_replies": _distinct(episodes),
     }
     reasons = Counter(e.stop_reason.value for e in episodes)
@@ -36,15 +33,10 @@ def dialogue_metrics(episodes: Sequence[Episode], group_size: int) -> dict[str, 
     return metrics
 
 
-def flat_rows(advantages: torch.Tensor, group_size: int) -> torch.Tensor:
-    """Return a mask over rows, True where the whole group has advantage 0. Shape (B,) in and out."""
-    flat: torch.Tensor = (advantages.view(-1, group_size) == 0).all(dim=1).repeat_interleave(group_size)
-    return flat
-
-
-def _flat_share(rewards: Sequence[float | None], group_size: int) -> float:
+def flat_groups(rewards: Sequence[float | None], group_size: int) -> list[bool]:
+    """Return, per group, whether its scored episodes all have one reward (or none is scored)."""
     groups = [rewards[i : i + group_size] for i in range(0, len(rewards), group_size)]
-    return sum(len({r for r in group if r is not None}) <= 1 for group in groups) / max(1, len(groups))
+    return [len({reward for reward in group if reward is not None}) <= 1 for group in groups]
 
 
 def _distinct(episodes: Sequence[Episode]) -> float:

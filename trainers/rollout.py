@@ -157,8 +157,18 @@ class Rollout:
                 return [self._act([c])[0] for c in conversations]
             return [Reply("", error=f"The agent {self.agent.signature} failed: {error!r}. Fix it and run again.")]
         if len(replies) != len(conversations):
-            raise DuologueError(f"act() returned {len(replies)} replies for {len(conversations)} conversations.")
-        return replies
+            raise DuologueError(
+                f"The agent {self.agent.signature} returned {len(replies)} replies for {len(conversations)} "
+                "conversations. Return one for each, in order."
+            )
+        return [self._valid(reply) for reply in replies]
+
+    def _valid(self, reply: object) -> Reply:
+        if isinstance(reply, Reply) and isinstance(reply.text, str):
+            return reply
+        return Reply(
+            "", error=f"The agent {self.agent.signature} replied {reply!r}. Return Replies whose text is a str."
+        )
 
     def _cut(self, reasons: Mapping[int, StopReason], replies: Mapping[int, Reply] | None = None) -> None:
         for reason in set(reasons.values()):

@@ -1,4 +1,4 @@
-"""A language model that trains in a second: a word-level tokenizer, a two-layer Llama, a user who wants to hear a word."""
+"""A language model that trains in a second: a word-level tokenizer, two layers of Llama, a user who wants a word."""
 
 import itertools
 import os
@@ -24,6 +24,7 @@ from duologue.envs.vector_env import DialogueVectorEnv
 from duologue.trainers.agents import Limits, TokenAgent
 from duologue.trainers.config import InteractiveConfig
 from duologue.trainers.interactive import InteractiveTrainer
+from duologue.trainers.progress import quiet_console
 from duologue.types import Act, Dialogue, StopReason, Task, UserTurn
 
 os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
@@ -92,12 +93,14 @@ def hang(dialogue: Dialogue) -> UserTurn:
 def make_env(
     num_envs: int, reward: Any = heard, simulator: Any = None, max_turns: int = 3, timeout: float | None = 30.0
 ) -> DialogueVectorEnv:
-    return DialogueVectorEnv(num_envs, TaskList(TASKS, "words"), simulator or Wants(), reward, max_turns, 4000, timeout)
+    return DialogueVectorEnv(
+        num_envs, TaskList(TASKS, "words"), simulator or Wants(), reward, max_turns, call_timeout=timeout
+    )
 
 
 @pytest.fixture(scope="package", autouse=True)
 def one_thread() -> Iterator[None]:
-    """Tiny matrices lose more time in threads that wait for each other than they win, all the more on a busy machine."""
+    """Tiny matrices lose more time in threads that wait for each other than they win."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -109,7 +112,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
     vocabulary = {word: i for i, word in enumerate([*SPECIALS, *WORDS.split()])}
     backend = Tokenizer(WordLevel(vocabulary, unk_token="<unk>"))
     backend.pre_tokenizer = Whitespace()
-    made = PreTrainedTokenizerFast(
+    made: PreTrainedTokenizerFast = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=backend,
         pad_token="<pad>",
         unk_token="<unk>",
@@ -200,8 +203,35 @@ def trainer(settings: Callable[..., InteractiveConfig]) -> Callable[..., Interac
     return make
 
 
+def score_batch(made: InteractiveTrainer) -> dict[str, Any]:
+    """Play and score one training step's dialogues, as TRL does, and return the batch before it is cut up."""
+    trl = made.trainer
+    trl.model.train()
+    trl.current_gradient_accumulation_steps = trl.args.gradient_accumulation_steps
+    rows = [dict(row) for row in trl.train_dataset for _ in range(made.config.group_size)]
+    with quiet_console():
+        out: dict[str, Any] = trl._generate_and_score_completions(rows[: made.config.episodes_per_step])
+    return out
+
+
+def gradient(model: Any, losses: Sequence[Any]) -> Any:
+    """The gradient that losses accumulate, as one vector."""
+    model.zero_grad()
+    for loss in losses:
+        loss.backward()
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+
 @pytest.fixture
 def world() -> SimpleNamespace:
     return SimpleNamespace(
-        make_env=make_env, tasks=TASKS, Wants=Wants, heard=heard, graded=graded, Lottery=Lottery, hang=hang
+        make_env=make_env,
+        tasks=TASKS,
+        Wants=Wants,
+        heard=heard,
+        graded=graded,
+        Lottery=Lottery,
+        hang=hang,
+        score_batch=score_batch,
+        gradient=gradient,
     )

@@ -88,7 +88,7 @@ def test_a_function_that_breaks_is_data() -> None:
     assert fine == Reply("ok")
 
 
-@pytest.mark.parametrize(("parts", "seed"), [((0,), 7897120018216290183), ((1, 2, 3), 4361047460914223413)])
+@pytest.mark.parametrize(("parts", "seed"), [((0,), 7896617691693857887), ((1, 2, 3), 6498626229777268288)])
 def test_hash_seed_is_stable(parts: tuple[int, ...], seed: int) -> None:
     assert hash_seed(*parts) == seed
     assert 0 <= hash_seed(*parts) < 2**63

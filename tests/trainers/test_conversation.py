@@ -14,14 +14,14 @@ def reply(chat: ChatFormat, text: str, *, finished: bool = True, version: int = 
     return Reply(text, ids, tuple(-float(i + 1) for i in range(len(ids))), version)
 
 
-def spelled(chat: ChatFormat, ids: list[int]) -> list[str]:
-    return [str(token) for token in chat.tokenizer.convert_ids_to_tokens(ids)]
+def spelled(chat: ChatFormat, ids: list[int]) -> str:
+    return " ".join(chat.tokenizer.convert_ids_to_tokens(ids))
 
 
 def test_layout_of_a_whole_dialogue(chat: ChatFormat) -> None:
     cut = reply(chat, "what is", finished=False)
     row = encode(Conversation(OPENING, (cut, reply(chat, "red", version=3)), ("no say red",)), chat)
-    assert spelled(chat, row.prompt_ids) == "<|im_start|> user please say red <|im_end|> <|im_start|> assistant".split()
+    assert spelled(chat, row.prompt_ids) == "<|im_start|> user please say red <|im_end|> <|im_start|> assistant"
     expected = [
         ("what", 1, -1.0),
         ("is", 1, -2.0),
@@ -37,7 +37,7 @@ def test_layout_of_a_whole_dialogue(chat: ChatFormat) -> None:
         ("red", 1, -1.0),
         ("<|im_end|>", 1, -2.0),  # sampled, hence trained
     ]
-    assert list(zip(spelled(chat, row.completion_ids), row.mask, row.logprobs, strict=True)) == expected
+    assert list(zip(spelled(chat, row.completion_ids).split(), row.mask, row.logprobs, strict=True)) == expected
     assert row.spans == [Span(0, 2, 0), Span(11, 13, 3)]
 
 
@@ -73,7 +73,7 @@ def test_a_system_prompt_is_part_of_the_prompt_alone(chat: ChatFormat) -> None:
     conversation = Conversation(OPENING, (reply(chat, "what"), reply(chat, "red")), ("no",))
     plain, row = encode(conversation, chat), encode(conversation, with_system)
     assert row.completion_ids == plain.completion_ids
-    assert spelled(chat, row.prompt_ids)[:6] == "<|im_start|> system you say yes <|im_end|>".split()
+    assert spelled(chat, row.prompt_ids[:6]) == "<|im_start|> system you say yes <|im_end|>"
     assert row.prompt_ids[6:] == plain.prompt_ids
 
 
