@@ -17,8 +17,8 @@ from duologue.types import Task
 
 MAX_CHARS = 16_000
 """Default limit of a message, in characters: four times what a small model writes in 1,000 tokens."""
-CALL_TIMEOUT = 120.0
-"""Default limit of one call of the simulator or the reward, in seconds."""
+CALL_TIMEOUT = 600.0
+"""Default limit of one call of the simulator or the reward, in seconds: what a small model on two cores may need."""
 
 
 @dataclass(frozen=True, slots=True)

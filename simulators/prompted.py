@@ -42,7 +42,7 @@ class PromptedUser:
         model: ChatModel,
         env: str,
         *,
-        max_new_tokens: int = 256,
+        max_new_tokens: int = 128,
         temperature: float = 1.0,
         template: str | None = None,
     ) -> None:
