@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,8 @@ from duologue.types import Message
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_SENTINEL = "Zsentinelq"
+_FILLER = r"\s*(<think>)?\s*(</think>)?\s*"
+"""What a template may put before a reply, as the model itself can sample it: blanks, an empty reasoning block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class TemplateReport:
     """What re-rendering a dialogue would change against the append-only ids that we build."""
 
     user_turn: bool
-    """Rendering [user, assistant, user] starts with the rendering of [user] + the reply."""
+    """Rendering [user, assistant, user] starts with the rendering of [user] + the reply, up to blanks before it."""
     user_turn_after_reasoning: bool
     """The same when the assistant's reply holds a ``<think>`` block (many templates strip it from older turns)."""
 
@@ -37,7 +39,7 @@ class ChatFormat:
         """Check the template.
 
         Raises:
-            DuologueError: if the tokenizer has no chat template or the template does not support user turns.
+            DuologueError: if the tokenizer has no chat template, or its template no user turns or no end-of-turn token.
         """
         self.tokenizer = tokenizer
         self.system_prompt = system_prompt
@@ -46,21 +48,26 @@ class ChatFormat:
                 "The tokenizer has no chat template, so this is a base model. Use an instruction-tuned model, or set "
                 "tokenizer.chat_template (trl.clone_chat_template copies one)."
             )
-        self._specials = sorted(filter(None, self._special_strings()), key=len, reverse=True)
+        self._specials, self._controls = self._added_tokens()
         if not self.report.user_turn:
             raise DuologueError(
-                "The chat template changes earlier turns when a user turn follows, so training would see other tokens "
-                "than sampling did. Use a template that preserves prefixes (trl ships training variants of many)."
+                "The chat template changes earlier turns when a user turn follows, so dialogues would not have the "
+                "form that the model knows. Use one that preserves prefixes (trl ships training variants of many)."
             )
+        _ = self.end_of_turn_id  # fails now, not in the first rollout
 
     def opening_ids(self, messages: Sequence[Message]) -> list[int]:
-        """Return the ids of a history that ends with the user, up to where the assistant begins to write."""
-        return self._encode(self._render(messages), [m["content"] for m in messages])
+        """Return the ids of a history that ends with the user, up to where the assistant begins to write.
+
+        Raises:
+            DuologueError: if the template refuses the history, such as two user messages in a row.
+        """
+        mark = self._mark([m["content"] for m in messages])
+        return self._encode(self._render([self._masked(m, mark) for m in messages]), mark)
 
     def user_suffix_ids(self, text: str) -> list[int]:
         """Return the ids between the end of an assistant turn and the start of the next, with ``text`` in between."""
-        tail = self._render([_user("a"), _assistant(_SENTINEL), _user(text)]).rpartition(_SENTINEL)[2]
-        return self._encode(tail, [text])[1:]
+        return self._after_reply(text)[1:]
 
     def text_ids(self, text: str) -> list[int]:
         """Return the ids of a plain text, without special tokens."""
@@ -69,8 +76,7 @@ class ChatFormat:
     @cached_property
     def end_of_turn_id(self) -> int:
         """The token that ends an assistant turn."""
-        tail = self._render([_user("a"), _assistant(_SENTINEL), _user("b")]).rpartition(_SENTINEL)[2]
-        return self._encode(tail, [])[0]
+        return self._after_reply("b")[0]
 
     @cached_property
     def stop_ids(self) -> tuple[int, ...]:
@@ -88,40 +94,82 @@ class ChatFormat:
         return TemplateReport(self._preserves("fine."), self._preserves("<think>\nhm\n</think>\n\nfine."))
 
     def _preserves(self, reply: str) -> bool:
-        try:
-            before = self._render([_user("a")])
-            after = self._render([_user("a"), _assistant(reply), _user("b")])
-        except Exception as error:  # template authors raise what they like
+        before = self._render([_user("a")])
+        after = self._render([_user("a"), _assistant(reply), _user("b")])
+        if before.rstrip().endswith("<think>"):  # the generation prompt has opened the reasoning already
+            reply = reply.removeprefix("<think>\n")
+        return after.startswith(before) and bool(re.match(_FILLER + re.escape(reply), after[len(before) :]))
+
+    def _after_reply(self, text: str) -> list[int]:
+        """Return the ids from the end of an assistant turn to the start of the next; ``text`` is the user's."""
+        mark = self._mark([text])
+        reply = 3 * mark  # no masked token looks like this
+        rendered = self._render([_user("a"), _assistant(reply), self._masked(_user(text), mark)])
+        ids = self._encode(rendered.rpartition(reply)[2], mark)
+        # Some templates write a blank before the token that ends the turn.
+        controls = set(self._controls.values())
+        end = next((i for i, token in enumerate(ids) if token in controls), None)
+        if end is None:
             raise DuologueError(
-                f"The chat template cannot render user, assistant, user: {error}. Use a template for multi-turn chat."
-            ) from error
-        return after.startswith(before + reply)
+                "The chat template ends the assistant's turn with plain text, so sampling could not stop there. "
+                "Use a template with an end-of-turn token, which the tokenizer must know as one token."
+            )
+        return ids[end:]
 
     def _render(self, messages: Sequence[Message]) -> str:
         system = [Message(role="system", content=self.system_prompt)] if self.system_prompt is not None else []
         if messages and messages[0]["role"] == "system":
             system = []
         history = [{"role": str(m["role"]), "content": m["content"]} for m in [*system, *messages]]
-        return str(self.tokenizer.apply_chat_template(history, tokenize=False, add_generation_prompt=True))
+        try:
+            return str(self.tokenizer.apply_chat_template(history, tokenize=False, add_generation_prompt=True))
+        except Exception as error:  # template authors raise what they like
+            roles = ", ".join(m["role"] for m in history)
+            raise DuologueError(
+                f"The chat template cannot render {roles}: {error}. Use a template for multi-turn chat; some take no "
+                "system prompt or want user and assistant in turns."
+            ) from error
 
-    def _encode(self, rendered: str, contents: Sequence[str]) -> list[int]:
-        """Tokenize a rendering in one go, except for contents that spell control tokens: these are split."""
-        forged = [c.strip() for c in contents if any(special in c for special in self._specials)]
+    def _masked(self, message: Message, mark: str) -> Message:
+        """Replace the control tokens that a content spells by their numbers between marks, before the template sees it.
+
+        Only after rendering could nobody tell a forged token from the template's own.
+        """
+        tokens = self._controls if message["role"] == "user" else self._specials  # a reply may reason in its own tags
+        spelled = "|".join(map(re.escape, tokens)) or "(?!)"
+        content = re.sub(spelled, lambda found: f"{mark}{tokens[found[0]]}{mark}", message["content"])
+        return Message(role=message["role"], content=content)
+
+    def _mark(self, texts: Sequence[str]) -> str:
+        """Return a character for private use that occurs nowhere."""
+        used = set().union(*texts, self.system_prompt or "", str(self.tokenizer.chat_template))
+        return next(c for c in map(chr, range(0xE000, 0xF900)) if c not in used)
+
+    def _encode(self, rendered: str, mark: str) -> list[int]:
+        """Tokenize a rendering; what ``_masked`` has replaced becomes plain text again."""
+        names = {str(number): token for token, number in self._controls.items()}
         ids: list[int] = []
-        for content in forged:
-            before, found, rendered = rendered.partition(content)
-            ids += self._ids(before, split=False)
-            ids += self._ids(found, split=True)
-        return ids + self._ids(rendered, split=False)
+        for i, piece in enumerate(rendered.split(mark)):
+            ids += self._spelled(names[piece]) if i % 2 else self._ids(piece, split=False)
+        return ids
+
+    def _spelled(self, token: str) -> list[int]:
+        """Return a control token's text as ordinary tokens; cut in two, as not every added token can be split."""
+        return self._ids(token[:1], split=True) + self._ids(token[1:], split=True)
 
     def _ids(self, text: str, *, split: bool) -> list[int]:
         if not text:
             return []
         return list(self.tokenizer(text, add_special_tokens=False, split_special_tokens=split)["input_ids"])
 
-    def _special_strings(self) -> list[str]:
+    def _added_tokens(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Return the special tokens, and these with all other added ones that the template writes; longest first."""
         added: dict[int, Any] = getattr(self.tokenizer, "added_tokens_decoder", {})
-        return [*self.tokenizer.all_special_tokens, *(str(token) for token in added.values())]
+        template = str(self.tokenizer.chat_template)
+        tokens = {str(t): i for i, t in sorted(added.items(), key=lambda item: -len(str(item[1]))) if str(t).strip()}
+        special = {str(t) for t in added.values() if t.special}
+        controls = {t: i for t, i in tokens.items() if t in special or t in template}
+        return {t: i for t, i in controls.items() if t in special}, controls
 
 
 def _user(text: str) -> Message:

