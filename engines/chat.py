@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from duologue.errors import DuologueError
-from duologue.types import Message
+from duologue.types import Message, Role
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _FILLER = r"\s*(<think>)?\s*(</think>)?\s*"
 """What a template may put before a reply, as the model itself can sample it: blanks, an empty reasoning block."""
+_REMEMBERED = 4096
+"""Openings and user messages whose ids are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,9 @@ class ChatFormat:
                 "tokenizer.chat_template (trl.clone_chat_template copies one)."
             )
         self._specials, self._controls = self._added_tokens()
+        # A dialogue is laid out anew at each of its turns; what was rendered once need not be rendered again.
+        self._openings = lru_cache(maxsize=_REMEMBERED)(self._opening)
+        self._suffixes = lru_cache(maxsize=_REMEMBERED)(self._suffix)
         if not self.report.user_turn:
             raise DuologueError(
                 "The chat template changes earlier turns when a user turn follows, so dialogues would not have the "
@@ -62,12 +67,19 @@ class ChatFormat:
         Raises:
             DuologueError: if the template refuses the history, such as two user messages in a row.
         """
-        mark = self._mark([m["content"] for m in messages])
-        return self._encode(self._render([self._masked(m, mark) for m in messages]), mark)
+        return list(self._openings(tuple((m["role"], m["content"]) for m in messages)))
 
     def user_suffix_ids(self, text: str) -> list[int]:
         """Return the ids between the end of an assistant turn and the start of the next, with ``text`` in between."""
-        return self._after_reply(text)[1:]
+        return list(self._suffixes(text))
+
+    def _opening(self, history: tuple[tuple[Role, str], ...]) -> tuple[int, ...]:
+        mark = self._mark([content for _, content in history])
+        masked = [self._masked(Message(role=role, content=content), mark) for role, content in history]
+        return tuple(self._encode(self._render(masked), mark))
+
+    def _suffix(self, text: str) -> tuple[int, ...]:
+        return tuple(self._after_reply(text)[1:])
 
     def text_ids(self, text: str) -> list[int]:
         """Return the ids of a plain text, without special tokens."""
