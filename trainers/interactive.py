@@ -7,6 +7,7 @@ open (horizon, group size, rates, KL) are fields of ``InteractiveConfig``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import duologue.envs  # noqa: F401  (registers the environments)
 from duologue.engines.chat import ChatFormat
 from duologue.engines.hf import TransformersEngine
 from duologue.engines.models import LoadedModel, load_model
+from duologue.errors import DuologueError, did_you_mean
 from duologue.trainers.adapters import lora_config
 from duologue.trainers.agents import Limits, TokenAgent, hash_seed
 from duologue.trainers.config import InteractiveConfig
@@ -152,7 +154,13 @@ def seed_rows(config: InteractiveConfig) -> Dataset:
 
 
 def grpo_config(config: InteractiveConfig) -> GRPOConfig:
-    """Translate to TRL's configuration; ``config.trl`` has the last word."""
+    """Translate to TRL's configuration; ``config.trl`` has the last word.
+
+    Raises:
+        DuologueError: if ``config.trl`` has a field that TRL does not know or that would contradict ours, or if TRL
+            refuses a value.
+    """
+    _check_trl_fields(config.trl)
     on_cpu = not _has_accelerator()
     arguments: dict[str, Any] = {
         "output_dir": config.output,
@@ -181,7 +189,33 @@ def grpo_config(config: InteractiveConfig) -> GRPOConfig:
         "report_to": config.report_to,
         "dataloader_pin_memory": not on_cpu,
     }
-    return GRPOConfig(**{**arguments, **config.trl})
+    try:
+        return GRPOConfig(**{**arguments, **config.trl})
+    except (TypeError, ValueError) as error:
+        raise DuologueError(f"TRL refuses the configuration: {error} Change the field that it names.") from error
+
+
+_OURS = {
+    "output_dir": "output",
+    "max_steps": "steps",
+    "num_generations": "group_size",
+    "per_device_train_batch_size": "micro_batch_size",
+    "gradient_accumulation_steps": "groups_per_step",
+    "temperature": "temperature",
+    "seed": "seed",
+}
+"""Fields of TRL that the rollout or the dataset takes from our field."""
+
+
+def _check_trl_fields(given: dict[str, Any]) -> None:
+    known = {f.name for f in fields(GRPOConfig)}
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            close = hint if hint.startswith("Did") else "See the fields of trl.GRPOConfig."
+            raise DuologueError(f"trl has no field {name!r}. {close}")
+        if name in _OURS:
+            raise DuologueError(f"trl.{name} is set by {_OURS[name]}. Set that instead.")
 
 
 def _has_accelerator() -> bool:
