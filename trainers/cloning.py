@@ -20,7 +20,7 @@ from duologue.engines.chat import ChatFormat
 from duologue.engines.models import LoadedModel, load_model
 from duologue.errors import DuologueError
 from duologue.trainers.adapters import lora_config
-from duologue.trainers.config import with_help
+from duologue.trainers.config import check_numbers, with_help
 from duologue.trainers.conversation import Conversation, Reply, TokenRow, encode
 from duologue.trainers.progress import ProgressLine, quiet_console
 from duologue.types import Message, alternates
@@ -41,6 +41,14 @@ class CloningConfig:
     lora_top_layers: int | None = with_help("Put adapters on the last so many layers only.", None)
     dtype: str = with_help("Weights: float32, bfloat16 or auto.", "auto")
     seed: int = with_help("Seeds order and initialisation.", 0)
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without loading anything.
+
+        Raises:
+            DuologueError: for a value that cannot work; the message names the field and the fix.
+        """
+        check_numbers(self)
 
 
 def clone(config: CloningConfig, dialogues: Sequence[Sequence[Message]], loaded: LoadedModel | None = None) -> Path:

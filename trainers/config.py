@@ -2,15 +2,61 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from duologue.errors import DuologueError
+from duologue.errors import DuologueError, did_you_mean
+
+LOSS_TYPES = ("dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo", "vespo", "luspo")
+"""What TRL 1.16 knows."""
+_DTYPES = ("auto", "float32", "bfloat16")
+_WHOLE_FROM = {
+    "steps": 1,
+    "groups_per_step": 1,
+    "group_size": 1,
+    "batch_size": 1,
+    "micro_batch_size": 1,
+    "max_turns": 1,
+    "max_tokens_per_turn": 1,
+    "max_total_tokens": 1,
+    "max_empty_steps": 1,
+    "lora_top_layers": 1,
+    "lora_rank": 0,
+    "warmup_steps": 0,
+    "save_steps": 0,
+    "seed": 0,
+}
+_ABOVE_0 = ("epochs", "learning_rate", "temperature")
+_FROM_0 = ("beta", "max_grad_norm")
 
 
 def with_help(text: str, default: Any) -> Any:
     """Return a dataclass field with its help text."""
     return field(default=default, metadata={"help": text})
+
+
+def check_numbers(config: Any) -> None:
+    """Check the fields that training configurations share; a field that may be None passes as such.
+
+    Raises:
+        DuologueError: for a value out of range or of a wrong type; the message names the field.
+    """
+    for name, value in ((name, getattr(config, name)) for name in config.__dataclass_fields__):
+        if name in _WHOLE_FROM and value is not None and not (isinstance(value, int) and value >= _WHOLE_FROM[name]):
+            raise DuologueError(f"{name} is {value!r}. Set it to a whole number from {_WHOLE_FROM[name]}.")
+        if name in _ABOVE_0 and not (_finite(value) and value > 0):
+            raise DuologueError(f"{name} is {value!r}. Set it to a number above 0.")
+        if name in _FROM_0 and not (_finite(value) and value >= 0):
+            raise DuologueError(f"{name} is {value!r}. Set it to 0 or a number above.")
+    if config.dtype not in _DTYPES:
+        raise DuologueError(f"Unknown dtype {config.dtype!r}. {did_you_mean(str(config.dtype), _DTYPES)}")
+    if config.lora_top_layers is not None and not config.lora_rank:
+        raise DuologueError("lora_top_layers needs adapters. Set lora_rank above 0, or leave lora_top_layers out.")
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +86,9 @@ class InteractiveConfig:
     loss_type: str = with_help("TRL's GRPO loss: dapo, grpo, bnpo, dr_grpo, …", "dapo")
     scale_rewards: bool = with_help("Divide advantages by the standard deviation of their group.", True)
     drop_flat_groups: bool = with_help("Leave groups with equal rewards out of the loss and of its normaliser.", False)
-    temperature: float = with_help("Sampling temperature, the same in every log-probability.", 1.0)
+    temperature: float = with_help(
+        "Sampling temperature, above 0: a greedy group has no differences. The same in every log-probability.", 1.0
+    )
     max_tokens_per_turn: int = with_help("Most tokens the policy may sample in a turn.", 256)
     max_total_tokens: int = with_help("Most tokens of a dialogue, of both speakers and the prompt.", 2048)
     lora_rank: int = with_help("Rank of LoRA adapters on all linear layers; 0 trains every weight.", 16)
@@ -48,7 +96,7 @@ class InteractiveConfig:
         "Put adapters on the last so many layers only; saves the backward pass below.", None
     )
     dtype: str = with_help("Weights: float32, bfloat16, or auto (bfloat16 where the hardware computes in it).", "auto")
-    max_grad_norm: float = with_help("Gradient clipping norm.", 1.0)
+    max_grad_norm: float = with_help("Gradient clipping norm; 0 = none.", 1.0)
     seed: int = with_help("Seeds tasks, users, sampling and initialisation.", 0)
     save_steps: int = with_help("Steps between checkpoints; 0 = only at the end.", 0)
     resume: bool = with_help("Continue from the last checkpoint in the output folder, if there is one.", True)
@@ -62,9 +110,7 @@ class InteractiveConfig:
         Raises:
             DuologueError: for a value that cannot work; the message names the field and the fix.
         """
-        for name in ("steps", "groups_per_step", "micro_batch_size", "max_tokens_per_turn", "max_total_tokens"):
-            if getattr(self, name) < 1:
-                raise DuologueError(f"{name} is {getattr(self, name)}. Set it to 1 or more.")
+        check_numbers(self)
         if self.group_size < 2:
             raise DuologueError(f"group_size is {self.group_size}. GRPO compares within a group: set it to 2 or more.")
         if self.episodes_per_step % self.micro_batch_size:
@@ -72,10 +118,13 @@ class InteractiveConfig:
                 f"micro_batch_size {self.micro_batch_size} does not divide the {self.episodes_per_step} dialogues of a "
                 "step. Choose a divisor."
             )
-        if self.temperature <= 0:
-            raise DuologueError("temperature must be above 0 in training: a greedy group has no differences.")
-        if self.dtype not in ("auto", "float32", "bfloat16"):
-            raise DuologueError(f"Unknown dtype {self.dtype!r}. Choose auto, float32 or bfloat16.")
+        if self.max_tokens_per_turn > self.max_total_tokens:
+            raise DuologueError(
+                f"max_tokens_per_turn {self.max_tokens_per_turn} is over max_total_tokens {self.max_total_tokens}, so "
+                "that no dialogue would have room for a turn. Lower the one or raise the other."
+            )
+        if self.loss_type not in LOSS_TYPES:
+            raise DuologueError(f"Unknown loss_type {self.loss_type!r}. {did_you_mean(self.loss_type, LOSS_TYPES)}")
 
     @property
     def episodes_per_step(self) -> int:

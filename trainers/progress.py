@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,9 +23,10 @@ class MetricsLog(TrainerCallback, JsonLines):
         JsonLines.__init__(self, path)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
-        """Append what TRL logged for this step."""
+        """Append what TRL logged for this step; what JSON has no number for (NaN, infinity) becomes null."""
         if logs and "loss" in logs and state.is_world_process_zero:
-            self.append([{"step": state.global_step, **logs}])
+            numbers = {name: value if _is_json(value) else None for name, value in logs.items()}
+            self.append([{"step": state.global_step, **numbers}])
 
 
 class ProgressLine(TrainerCallback):
@@ -50,6 +52,10 @@ _COLUMNS = (
     ("loss", "loss", "8.4f"),
     ("step_time", "seconds", "6.1f"),
 )
+
+
+def _is_json(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _shown(label: str, form: str, value: Any) -> str:
