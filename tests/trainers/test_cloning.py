@@ -50,7 +50,7 @@ def test_only_the_assistants_tokens_and_its_end_of_turn_carry_loss(chat: ChatFor
 
 def test_rows_are_laid_out_as_rollouts_are(world: SimpleNamespace, make_agent: Callable[..., TokenAgent]) -> None:
     agent = make_agent()
-    episodes = Rollout(world.make_env(4), agent).play([Start(i, i) for i in range(8)])
+    episodes = Rollout(world.make_env(4), agent).play([Start(i, i) for i in range(40)])
     compared = 0
     for episode in episodes:
         if all(i >= 3 for s in episode.spans for i in episode.completion_ids[s.start : s.end]):  # no <unk> and the like
