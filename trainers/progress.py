@@ -64,14 +64,18 @@ def _shown(label: str, form: str, value: Any) -> str:
 
 @contextmanager
 def quiet_console() -> Iterator[None]:
-    """Silence, for a block, what transformers logs and the deprecations that only TRL can mend."""
+    """Silence, for a block, what transformers and datasets show and the deprecations that only TRL can mend."""
+    import datasets
     import transformers
 
-    level = transformers.logging.get_verbosity()
+    level, bars = transformers.logging.get_verbosity(), datasets.is_progress_bar_enabled()
     transformers.logging.set_verbosity(logging.ERROR)
+    datasets.disable_progress_bars()
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*gradient_checkpointing.*", category=FutureWarning)
             yield
     finally:
         transformers.logging.set_verbosity(level)
+        if bars:
+            datasets.enable_progress_bars()
