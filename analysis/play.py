@@ -75,7 +75,7 @@ def _named(env: str) -> Iterator[None]:
 
 def starts_of(seed: int, episodes: int) -> list[Start]:
     """Return what each episode begins with. Episode i is the same however many follow it."""
-    return [Start(hash_seed(seed, 0, i), hash_seed(seed, 1, i)) for i in range(episodes)]
+    return [Start(hash_seed("env", seed, i), hash_seed("agent", seed, i)) for i in range(episodes)]
 
 
 def rollout(config: RolloutConfig, agent: Agent | None = None, on_progress: OnProgress | None = None) -> list[Episode]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+from zlib import crc32
 
 from duologue.engines.base import ChatModel, Engine, Sampling
 from duologue.trainers.conversation import Conversation, Reply, TokenRow, encode
@@ -58,7 +59,7 @@ class TokenAgent:
         """Sample the next turn of each conversation; every turn of every conversation has its own random stream."""
         rows = [encode(c, self.chat).ids for c in conversations]
         sampling = Sampling(self.limits.max_tokens_per_turn, self.temperature)
-        seeds = [hash_seed(c.seed, len(c.replies)) for c in conversations]
+        seeds = [hash_seed("turn", c.seed, len(c.replies)) for c in conversations]
         completions = self.engine.generate(rows, sampling, self.chat.stop_ids, seeds)
         return [Reply(self.chat.decode(c.token_ids), c.token_ids, c.logprobs, c.version) for c in completions]
 
@@ -89,7 +90,7 @@ class ChatAgent:
 
     def act(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Ask the model for all replies in one call."""
-        seeds = [hash_seed(c.seed, len(c.replies)) for c in conversations]
+        seeds = [hash_seed("turn", c.seed, len(c.replies)) for c in conversations]
         texts = self.model.chat([[*self.system, *c.messages] for c in conversations], self.sampling, seeds)
         return [Reply(text) for text in texts]
 
@@ -115,8 +116,15 @@ class FunctionAgent:
         return Reply(text)
 
 
-def hash_seed(*parts: int) -> int:
-    """Mix integers into one 63-bit seed, the same on every platform."""
+def hash_seed(stream: str, *parts: int) -> int:
+    """Mix integers into one 63-bit seed, the same on every platform.
+
+    Args:
+        stream: what the seed is for. Streams of different names share no seeds, so that evaluation cannot meet the
+            users of training because both began with seed 0.
+        parts: any integers, such as a run's seed and an index.
+    """
     import numpy as np
 
-    return int(np.random.SeedSequence([abs(part) for part in parts]).generate_state(1, np.uint64)[0] >> 1)
+    words = [crc32(stream.encode()), len(parts), *(abs(part) for part in parts)]
+    return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0] >> 1)

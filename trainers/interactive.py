@@ -99,7 +99,9 @@ class InteractiveTrainer:
     def play(self, rows: Sequence[dict[str, Any]], step: int, training: bool) -> list[Episode]:
         """Play one dialogue per dataset row with the weights of optimiser step ``step``."""
         self.agent.engine.version = step  # type: ignore[attr-defined]
-        starts = [Start(row["seed"], hash_seed(self.config.seed, step, i)) for i, row in enumerate(rows)]
+        starts = [
+            Start(row["seed"], hash_seed("training agent", self.config.seed, step, i)) for i, row in enumerate(rows)
+        ]
         self._check_groups(rows)
         episodes = self.rollout.play(starts)
         self.episodes.write(episodes, step)
@@ -148,7 +150,7 @@ def env_maker(config: InteractiveConfig) -> MakeEnv:
 
 def seed_rows(config: InteractiveConfig) -> Dataset:
     """Return the dataset of a run: one row per group, which is one environment seed (hence one task and one user)."""
-    seeds = [hash_seed(config.seed, i) for i in range(config.steps * config.groups_per_step)]
+    seeds = [hash_seed("training env", config.seed, i) for i in range(config.steps * config.groups_per_step)]
     prompt = [{"role": "user", "content": ""}]  # the real prompt is what the user opens with at rollout time
     return Dataset.from_dict({"prompt": [prompt] * len(seeds), "seed": seeds})
 
