@@ -76,6 +76,8 @@ def show(report: dict[str, Any]) -> None:
     facts |= report["machine"]["versions"]
     said = ", ".join(f"{name} {value}" for name, value in facts.items() if value is not None)
     console.print(said, highlight=False)
+    if facts["load before"] > 0.5:
+        console.print("Other processes were running: trust the shares more than the speeds.", highlight=False)
 
 
 if __name__ == "__main__":

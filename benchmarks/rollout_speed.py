@@ -12,9 +12,9 @@ from duologue.engines import ChatFormat, Completion, LoadedModel, Sampling, Tran
 from duologue.trainers import Limits, Rollout, Start, TokenAgent
 from duologue.types import Episode
 
-DIALOGUES = 32
-MAX_TURNS = 4
-LIMITS = Limits(max_tokens_per_turn=32, max_total_tokens=1024)
+DIALOGUES = 16
+MAX_TURNS = 3
+LIMITS = Limits(max_tokens_per_turn=24, max_total_tokens=1024)
 
 
 class Dialogues:

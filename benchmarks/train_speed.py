@@ -18,7 +18,7 @@ from duologue.trainers import InteractiveConfig, InteractiveTrainer, Rollout, St
 from duologue.trainers.progress import ProgressLine
 from duologue.types import Episode
 
-GROUPS, GROUP_SIZE, MICRO_BATCH = 2, 8, 8
+GROUPS, GROUP_SIZE, MICRO_BATCH = 2, 4, 4
 
 
 class PlayOnce:
