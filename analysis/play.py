@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ import gymnasium as gym
 
 from duologue.analysis.config import RolloutConfig
 from duologue.analysis.store import EpisodeFile
-from duologue.envs import ENV_IDS
-from duologue.errors import DuologueError, did_you_mean
+from duologue.envs.making import named_errors
+from duologue.errors import DuologueError
 from duologue.trainers.agent_spec import make_agent
 from duologue.trainers.agents import Agent, Limits, hash_seed
 from duologue.trainers.rollout import Rollout, Start
@@ -37,7 +36,7 @@ def env_of(config: RolloutConfig, episodes: int) -> VectorEnv:
     """
     slots = max(1, min(config.num_envs, episodes))
     given = _given(simulator=config.simulator, tasks=config.tasks, max_turns=config.max_turns)
-    with _named(config.env):
+    with named_errors(config.env):
         return gym.make_vec(config.env, num_envs=slots, vectorization_mode="vector_entry_point", **given)
 
 
@@ -47,30 +46,13 @@ def single_env(env: str, simulator: str, tasks: str | None, max_turns: int | Non
     Raises:
         DuologueError: if there is no such environment, or it cannot be made.
     """
-    with _named(env):
+    with named_errors(env):
         return gym.make(env, **_given(simulator=simulator, tasks=tasks, max_turns=max_turns))
 
 
 def _given(*, simulator: str, tasks: str | None, max_turns: int | None) -> dict[str, Any]:
     arguments = {"simulator": simulator, "tasks": tasks, "max_turns": max_turns}
     return {name: value for name, value in arguments.items() if value is not None}
-
-
-@contextmanager
-def _named(env: str) -> Iterator[None]:
-    """Turn Gymnasium's errors into ours."""
-    try:
-        yield
-    except gym.error.UnregisteredEnv as error:
-        raise DuologueError(f"There is no environment {env!r}. {did_you_mean(env, ENV_IDS)}") from error
-    except TypeError as error:
-        if "unexpected keyword argument" not in str(error):
-            raise
-        raise DuologueError(
-            f"{env} is no dialogue environment ({error}). Choose one of {', '.join(ENV_IDS)}."
-        ) from error
-    except gym.error.Error as error:
-        raise DuologueError(f"{env} cannot be made: {error} Choose one of {', '.join(ENV_IDS)}.") from error
 
 
 def starts_of(seed: int, episodes: int) -> list[Start]:

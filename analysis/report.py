@@ -20,6 +20,7 @@ def rows(report: EvaluationReport) -> list[tuple[str, str]]:
     """Return a report as pairs of a name and a number with its 95 % interval."""
     return [
         (report.metric, str(report.score)),
+        ("tasks", str(report.tasks)),
         ("scored / unscored dialogues", f"{report.scored} / {report.unscored}"),
         ("turns per dialogue", str(report.turns)),
         ("assistant tokens per dialogue", _known(report.assistant_tokens)),

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 Z = 1.959963984540054
 """The 97.5 % point of the standard normal distribution."""
 RESAMPLES = 10_000
+_SMALL = 0.1
+"""Below it two decimals would hide a number."""
 _DRAWS_AT_ONCE = 1_000_000
 _Rows = NDArray[np.intp]
 
@@ -29,8 +31,9 @@ class Estimate:
     def __str__(self) -> str:
         if math.isnan(self.value):
             return f"n/a (n={self.n})"
-        interval = "" if math.isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]"
-        return f"{self.value:.2f}{interval} (n={self.n})"
+        digits = 4 if 0 < abs(self.value) < _SMALL else 2
+        interval = "" if math.isnan(self.low) else f" [{self.low:.{digits}f}, {self.high:.{digits}f}]"
+        return f"{self.value:.{digits}f}{interval} (n={self.n})"
 
     def to_json(self) -> dict[str, float | int | None]:
         """Return a JSON object; NaN becomes null."""
@@ -66,6 +69,23 @@ def score_mean(values: Sequence[float], seed: int = 0) -> Estimate:
     if all(value in (0.0, 1.0) for value in values):
         return share(int(sum(values)), len(values))
     return mean(values, seed)
+
+
+def clustered_mean(values: Sequence[float], clusters: Sequence[str], seed: int = 0) -> Estimate:
+    """Return a mean whose interval resamples clusters: scores on one task are not independent of each other.
+
+    Args:
+        values: one score per dialogue.
+        clusters: the task of each.
+        seed: of the bootstrap.
+    """
+    sums: dict[str, float] = {}
+    counts: dict[str, float] = {}
+    for value, cluster in zip(values, clusters, strict=True):
+        sums[cluster] = sums.get(cluster, 0.0) + value
+        counts[cluster] = counts.get(cluster, 0.0) + 1.0
+    pooled = ratio(list(sums.values()), list(counts.values()), seed)
+    return Estimate(pooled.value, pooled.low, pooled.high, len(values))
 
 
 def ratio(amounts: Sequence[float], counts: Sequence[float], seed: int = 0) -> Estimate:

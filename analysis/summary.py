@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from duologue.analysis.stats import Estimate, mean, ratio, score_mean, share
+from duologue.analysis.stats import Estimate, clustered_mean, mean, ratio, score_mean, share
 from duologue.errors import DuologueError
 from duologue.simulators.leaks import leaks
 from duologue.types import Episode, Task
@@ -24,6 +24,8 @@ class EvaluationReport:
     metric: str
     """``accuracy``, ``BLEU`` (both in [0, 1]) or ``reward``."""
     score: Estimate
+    tasks: int
+    """Different tasks among the scored dialogues. If fewer than dialogues, the score's interval resamples tasks."""
     scored: int
     unscored: int
     turns: Estimate
@@ -81,7 +83,8 @@ def summarise(episodes: Sequence[Episode], signature: str, find_task: FindTask |
     reasons = Counter(e.stop_reason.value for e in episodes)
     return EvaluationReport(
         metric=METRICS.get(episodes[0].env_id, "reward"),
-        score=score_mean([e.reward for e in kept if e.reward is not None]),
+        score=_score(kept, METRICS.get(episodes[0].env_id, "reward")),
+        tasks=len({e.task_id for e in kept}),
         scored=len(kept),
         unscored=len(episodes) - len(kept),
         turns=mean([e.n_turns for e in kept]),
@@ -95,6 +98,14 @@ def summarise(episodes: Sequence[Episode], signature: str, find_task: FindTask |
         signature=signature,
         episodes=tuple(episodes),
     )
+
+
+def _score(episodes: Sequence[Episode], metric: str) -> Estimate:
+    values = [e.reward for e in episodes if e.reward is not None]
+    tasks = [e.task_id for e in episodes]
+    if len(set(tasks)) < len(tasks):
+        return clustered_mean(values, tasks)
+    return mean(values) if metric == "BLEU" else score_mean(values)
 
 
 def _leak_rate(episodes: Sequence[Episode], find_task: FindTask) -> Estimate:

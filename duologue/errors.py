@@ -19,4 +19,5 @@ def did_you_mean(given: str, options: Iterable[str]) -> str:
     """Return a sentence with the closest of ``options`` to ``given``, or all of them if none is close."""
     known = sorted(options)
     close = get_close_matches(given, known, n=1, cutoff=0.6)
+    close = close or [name for name in known if given and given.lower() in name.lower()][:1]
     return f"Did you mean {close[0]!r}?" if close else f"Choose one of: {', '.join(map(repr, known))}."

@@ -55,6 +55,8 @@ def load_model(name: str = DEFAULT_MODEL, *, dtype: str = "auto", device: str | 
         dtype = best_dtype()
     if dtype not in _DTYPES:
         raise DuologueError(f"Unknown dtype {dtype!r}. Choose one of: {', '.join(_DTYPES)}.")
+    if name.startswith((".", "/", "~")) and not Path(name).is_dir():
+        raise DuologueError(f"There is no folder {name!r} to load a model from. Check the path.")
     adapter = Path(name) if (Path(name) / "adapter_config.json").is_file() else None
     base = _base_of(adapter) if adapter else name
     folder = str(default_model_folder()) if base == DEFAULT_MODEL else base

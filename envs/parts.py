@@ -39,6 +39,8 @@ class DialogueParts:
 
     def start(self, rng: np.random.Generator, task_id: str | None = None) -> tuple[Task, int]:
         """Return a task (drawn with ``rng``, or the one asked for) and a dialogue seed drawn with ``rng``."""
+        if not isinstance(task_id, str | None):
+            raise DuologueError(f"task_id is {type(task_id).__name__}. Pass the id as a str.")
         task = self.tasks.draw(rng) if task_id is None else self.tasks.find(task_id)
         return task, int(rng.integers(2**31))
 

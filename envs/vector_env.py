@@ -115,7 +115,9 @@ class DialogueVectorEnv(gym.vector.VectorEnv[Texts, Sequence[str], NDArray[Any]]
         Raises:
             DuologueError: before the first reset, for a wrong number of actions, or for one that is no string.
         """
-        if len(actions) != self.num_envs or isinstance(actions, str):
+        if isinstance(actions, str):
+            raise DuologueError(f"The actions are one str. Pass a list of {self.num_envs} strings, one for each slot.")
+        if len(actions) != self.num_envs:
             raise DuologueError(
                 f"{len(actions)} actions for {self.num_envs} slots. Pass a list with a string for each."
             )

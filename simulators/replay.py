@@ -53,7 +53,7 @@ class ReplayUser:
         """
         if not Path(path).is_file():
             raise DuologueError(f"There is no file {str(path)!r} to replay. Give a JSONL file of episodes.")
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8").split("\n")  # not splitlines(): texts may hold U+2028
         return cls([_episode(path, n, line) for n, line in enumerate(lines, start=1) if line.strip()])
 
     @property

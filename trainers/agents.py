@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Protocol
 from zlib import crc32
 
@@ -100,7 +102,7 @@ class FunctionAgent:
 
     def __init__(self, function: Callable[[list[Message]], object], name: str | None = None) -> None:
         self.function = function
-        self.signature = name or str(getattr(function, "__qualname__", type(function).__qualname__))
+        self.signature = name or _named_with_code(function)
 
     def act(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Call the function once per conversation."""
@@ -114,6 +116,16 @@ class FunctionAgent:
         if not isinstance(text, str):
             return Reply("", error=f"The agent {self.signature} returned {type(text).__name__}. Return a str.")
         return Reply(text)
+
+
+def _named_with_code(function: object) -> str:
+    """Return a callable's name with a hash of its source, so that an edited agent is another agent in signatures."""
+    name = str(getattr(function, "__qualname__", type(function).__qualname__))
+    try:
+        source = inspect.getsource(function if inspect.isroutine(function) else type(function))
+    except (OSError, TypeError):  # built in, or typed at a prompt
+        return name
+    return f"{name}@{sha256(source.encode()).hexdigest()[:8]}"
 
 
 def hash_seed(stream: str, *parts: int) -> int:

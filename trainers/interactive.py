@@ -20,6 +20,7 @@ import duologue.envs  # noqa: F401  (registers the environments)
 from duologue.engines.chat import ChatFormat
 from duologue.engines.hf import TransformersEngine
 from duologue.engines.models import LoadedModel, load_model
+from duologue.envs.making import named_errors
 from duologue.errors import DuologueError, did_you_mean
 from duologue.trainers.adapters import lora_config
 from duologue.trainers.agents import Limits, TokenAgent, hash_seed
@@ -145,7 +146,12 @@ def env_maker(config: InteractiveConfig) -> MakeEnv:
     """Return a maker of the environment that a configuration describes."""
     given = {"simulator": config.simulator, "tasks": config.tasks, "max_turns": config.max_turns}
     arguments: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return lambda n: gym.make_vec(config.env, num_envs=n, vectorization_mode="vector_entry_point", **arguments)
+
+    def make(slots: int) -> gym.vector.VectorEnv[Any, Any, Any]:
+        with named_errors(config.env):
+            return gym.make_vec(config.env, num_envs=slots, vectorization_mode="vector_entry_point", **arguments)
+
+    return make
 
 
 def seed_rows(config: InteractiveConfig) -> Dataset:

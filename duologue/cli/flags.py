@@ -49,6 +49,11 @@ def with_clean_errors(run: Callable[[], None]) -> None:
     except DuologueError as error:
         typer.echo(f"error: {' '.join(str(error).split())}", err=True)
         raise typer.Exit(2) from None
+    except (FileExistsError, FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+        typer.echo(
+            f"error: {error.filename}: {error.strerror}. Give another path, such as --output runs/new.", err=True
+        )
+        raise typer.Exit(2) from None
 
 
 def parameters(make: type[Any], positional: str) -> list[inspect.Parameter]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from duologue.analysis import Estimate, difference, mean, ratio, score_mean, share, stats
+from duologue.analysis.stats import clustered_mean
 
 REPETITIONS = 600
 ALLOWED = 4 * math.sqrt(0.95 * 0.05 / REPETITIONS)
@@ -127,3 +128,17 @@ def test_impossible_counts() -> None:
 
 def covers(estimate: Estimate, truth: float) -> bool:
     return estimate.low <= truth <= estimate.high
+
+
+def test_repeated_tasks_widen_the_interval() -> None:
+    values = [0.0] * 50 + [1.0] * 50
+    alone = clustered_mean(values, [f"task-{i}" for i in range(100)])
+    two = clustered_mean(values, ["easy"] * 50 + ["hard"] * 50)
+    assert alone.value == two.value == 0.5
+    assert (two.low, two.high) == (0.0, 1.0)
+    assert alone.high - alone.low < 0.25
+    assert alone.n == two.n == 100
+
+
+def test_small_numbers_keep_their_digits() -> None:
+    assert str(Estimate(0.0052, 0.0049, 0.0055, 10)) == "0.0052 [0.0049, 0.0055] (n=10)"

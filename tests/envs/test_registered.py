@@ -168,3 +168,8 @@ def test_every_public_name_is_there_and_a_wrong_one_is_not() -> None:
     assert all(getattr(duologue.envs, name) is not None for name in duologue.envs.__all__)
     with pytest.raises(AttributeError, match="MathChatt"):
         _ = duologue.envs.MathChatt
+
+
+def test_a_task_id_that_is_no_text_is_refused() -> None:
+    with pytest.raises(DuologueError, match="Pass the id as a str"):
+        gym.make("MathChat-v0").reset(options={"task_id": 5})

@@ -108,3 +108,18 @@ def test_training_and_evaluation_share_no_seed() -> None:
     evaluated = {start.seed for start in starts_of(InteractiveConfig().seed, 200)}
     assert len(trained) == len(evaluated) == 200
     assert not trained & evaluated
+
+
+def test_an_edited_function_is_another_agent() -> None:
+    def yes(messages: list[Message]) -> str:
+        return "yes"
+
+    first = FunctionAgent(yes).signature
+
+    def yes(messages: list[Message]) -> str:  # type: ignore[no-redef]
+        return "yes!"
+
+    second = FunctionAgent(yes).signature
+    assert first.partition("@")[0] == second.partition("@")[0]
+    assert first != second
+    assert FunctionAgent(len).signature == "len"

@@ -13,7 +13,7 @@ from trl import GRPOConfig
 from duologue.engines.models import LoadedModel, load_model
 from duologue.errors import DuologueError
 from duologue.trainers.config import InteractiveConfig
-from duologue.trainers.interactive import InteractiveTrainer, grpo_config, seed_rows
+from duologue.trainers.interactive import InteractiveTrainer, env_maker, grpo_config, seed_rows
 from duologue.trainers.progress import quiet_console
 from duologue.types import Dialogue, StopReason, UserTurn
 
@@ -163,3 +163,9 @@ def test_files_are_json_lines(trainer: MakeTrainer) -> None:
             json.loads(line, parse_constant=lambda constant: pytest.fail(f"{constant} is not JSON"))
     assert final == made.output / "final"
     assert {path.name for path in final.iterdir()} >= {"model.safetensors", "config.json", "tokenizer.json"}
+
+
+@pytest.mark.parametrize("env", ["MathChat-v1", "CartPole-v1", "MathsChat-v0"])
+def test_an_unknown_environment_is_named_with_the_nearest(env: str) -> None:
+    with pytest.raises(DuologueError, match="MathChat-v0"):
+        env_maker(InteractiveConfig(env=env))(2)
