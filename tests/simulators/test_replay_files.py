@@ -1,3 +1,10 @@
+import json
+from pathlib import Path
+
+from duologue.simulators import ReplayUser
+from duologue.types import Dialogue, Episode, Message, StopReason, Task
+
+
 def test_logs_may_hold_line_separators_of_unicode(tmp_path: Path) -> None:
     said = "one\u2028two\x85three"
     messages = (Message(role="user", content=said), Message(role="assistant", content=said))
