@@ -164,10 +164,15 @@ def test_an_unknown_dtype(folder: Path) -> None:
         load_model(str(folder), dtype="fp32")
 
 
-@pytest.mark.parametrize("name", ["no-such-org/no-such-model", "./no/such/folder", "defualt"])
+@pytest.mark.parametrize("name", ["no-such-org/no-such-model", "no/such", "defualt"])
 def test_an_unknown_model(name: str) -> None:
     with pytest.raises(DuologueError, match=r"Cannot load a model from .* Give 'default', a folder with config.json"):
         load_model(name, dtype="float32")
+
+
+def test_a_path_that_is_no_folder() -> None:
+    with pytest.raises(DuologueError, match=r"There is no folder './no/such/folder'.*Check the path"):
+        load_model("./no/such/folder", dtype="float32")
 
 
 def test_a_folder_without_weights(tmp_path: Path) -> None:
