@@ -20,18 +20,16 @@ PARTS = ("envs", "rollout", "training")
 
 
 def main() -> None:
-    """Measure, print a table, and write JSON if asked."""
+    """Measure, print a table, and write JSON if asked: after every comparison, so that an end by Ctrl-C loses little."""
     options = parse(sys.argv[1:])
-    before = describe_machine()["load"]
-    console = Console(stderr=True)
-    results = []
+    load = describe_machine()["load"]
+    report: dict[str, Any] = {"quick": options.quick, "model": options.model, "results": []}
     for comparison in run(options):
-        results.append(comparison.to_json())
-        console.print(f"done: {comparison.name}", highlight=False)
-    report = {"quick": options.quick, "model": options.model, "machine": describe_machine(), "results": results}
-    report["machine"]["load_before"] = before
-    if options.output:
-        options.output.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        report["machine"] = describe_machine() | {"load_before": load}
+        report["results"].append(comparison.to_json())
+        if options.output:
+            options.output.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        print(f"done: {comparison.name}", file=sys.stderr)
     show(report)
 
 
