@@ -20,7 +20,7 @@ PARTS = ("envs", "rollout", "training")
 
 
 def main() -> None:
-    """Measure, print a table, and write JSON if asked: after every comparison, so that an end by Ctrl-C loses little."""
+    """Measure, print a table, and write JSON if asked, after every comparison so that an end by Ctrl-C loses little."""
     options = parse(sys.argv[1:])
     load = describe_machine()["load"]
     report: dict[str, Any] = {"quick": options.quick, "model": options.model, "results": []}
