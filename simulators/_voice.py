@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from duologue.simulators._random import turn_rng
+from duologue.simulators._random import derive_seed, turn_rng, turn_seed
 from duologue.simulators._text import starts_with_function_word
 from duologue.simulators.personas import Mix, Persona, draw_persona
 from duologue.simulators.phrases import PhraseBank, Phrases
@@ -19,15 +19,25 @@ class Voice:
     persona: Persona
     phrases: PhraseBank
     rng: np.random.Generator
+    turn_seed: int
 
     @classmethod
     def of(cls, mix: Mix, dialogue: Dialogue) -> "Voice":
         """Return the voice of the dialogue's user in its next turn."""
-        return cls(draw_persona(mix, dialogue.seed), mix.phrases, turn_rng(dialogue))
+        return cls(draw_persona(mix, dialogue.seed), mix.phrases, turn_rng(dialogue), turn_seed(dialogue, bits=128))
 
     def chance(self, probability: float) -> bool:
         """Return True with this probability."""
         return bool(self.rng.random() < probability)
+
+    def vice(self, name: str) -> bool:
+        """Return True with the rate of this vice; uses up none of the turn's randomness."""
+        rate: float = getattr(self.persona, name)
+        return rate > 0 and bool(self.vice_rng(name).random() < rate)
+
+    def vice_rng(self, name: str) -> np.random.Generator:
+        """Return a generator that depends on the turn and the name alone."""
+        return np.random.default_rng(derive_seed("vice", name, self.turn_seed))
 
     def talk(self, text: str) -> str:
         """Return the user's own words with typos and without capitals, as the persona has it."""

@@ -9,7 +9,8 @@ from duologue.types import Message, Task
 Span = tuple[int, int]
 N_GRAM = 8
 """Words in a row shared with the goal document that count as copying it."""
-_LONGEST_ANSWER = 12
+LONGEST_ANSWER = 12
+"""Words up to which a reference is an answer; a longer one is a document."""
 _WORD = re.compile(r"\w+")
 _TEX_NOISE = re.compile(r"\\(?:left|right|text|boxed|mathrm|displaystyle)\b|\\[(),\[\];! ]|[\s{}]")
 
@@ -32,7 +33,7 @@ def leaks(task: Task, messages: Sequence[Message], text: str) -> bool:
 def leaked_spans(task: Task, messages: Sequence[Message], text: str) -> list[Span]:
     """Return where a user text leaks, as character spans in order (see ``leaks``)."""
     said = [message["content"] for message in messages if message["role"] == "assistant"]
-    if len(task.reference.split()) > _LONGEST_ANSWER:
+    if len(task.reference.split()) > LONGEST_ANSWER:
         return _copied(task.reference, [*said, task.instruction, *task.facts, *task.outline], text)
     if _is_number(task.reference):
         return _spoken_number(task, said, text)

@@ -1,6 +1,6 @@
 """Who a scripted user is: personas, and the mixes that they are drawn from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -9,6 +9,11 @@ from duologue.simulators._random import derive_seed, short_hash
 from duologue.simulators.phrases import DEFAULT, HELD_OUT, PhraseBank
 
 Range = tuple[float, float]
+VICES = ("sycophancy", "leak", "overtelling")
+"""What prompted language models do as users, and people rarely: rates per occasion, 0 in ``default`` and ``held-out``.
+
+They are drawn from streams of their own, so a vice that does not show changes no word.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,12 @@ class Persona:
     """Share of the longer words that are mistyped, never inside a fact."""
     lowercase: bool
     """Types without capitals."""
+    sycophancy: float = 0.0
+    """Accepts what they noticed to be wrong or not good enough, that is, on top of ``miss_error``."""
+    leak: float = 0.0
+    """Says the gold answer, or quotes the goal document, unasked; per turn that does not end the dialogue."""
+    overtelling: float = 0.0
+    """Tells all facts at once: in the opening, and at every question that they answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +71,16 @@ class Mix:
     """Share of users who type without capitals."""
     facts_per_turn: tuple[int, int] = (1, 1)
     points_per_turn: tuple[int, int] = (1, 2)
+    sycophancy: Range = field(default=(0.0, 0.0), repr=False)
+    leak: Range = field(default=(0.0, 0.0), repr=False)
+    overtelling: Range = field(default=(0.0, 0.0), repr=False)
 
     @property
     def signature(self) -> str:
-        """Return the name with a hash of all ranges and phrases."""
-        return f"{self.name}@{short_hash(repr(self))}"
+        """Return the name with a hash of all other ranges and phrases, and the vices that are not 0 in words."""
+        ranges = {name: getattr(self, name) for name in VICES}
+        shown = [f",{name}={_shown(bounds)}" for name, bounds in ranges.items() if any(bounds)]
+        return f"{self.name}@{short_hash(repr(self))}{''.join(shown)}"
 
 
 MIXES: dict[str, Mix] = {
@@ -100,17 +116,44 @@ MIXES: dict[str, Mix] = {
 """Named mixes: ``default`` for training; ``held-out`` with other ranges and no phrase in common, for evaluation."""
 
 
+def _shown(bounds: Range) -> str:
+    return f"{bounds[0]:g}" if bounds[0] == bounds[1] else f"{bounds[0]:g}-{bounds[1]:g}"
+
+
 def find_mix(mix: str | Mix) -> Mix:
     """Return a mix by name, or the mix itself.
 
+    Args:
+        mix: a mix; a name in ``MIXES``; or a name with rates for all its users: ``"default,sycophancy=0.5,leak=0.3"``.
+            Every field that is a range of rates can be set, to one number from 0 to 1.
+
     Raises:
-        DuologueError: if there is no mix of this name.
+        DuologueError: if there is no mix of this name, no rate of this name, or the number is none or out of range.
     """
     if isinstance(mix, Mix):
         return mix
-    if mix not in MIXES:
-        raise DuologueError(f"There is no mix of users named {mix!r}. {did_you_mean(mix, MIXES)}")
-    return MIXES[mix]
+    name, *pieces = mix.split(",")
+    if name not in MIXES:
+        raise DuologueError(f"There is no mix of users named {name!r}. {did_you_mean(name, MIXES)}")
+    rates = dict(_rate(mix, piece) for piece in pieces)
+    if len(rates) < len(pieces):
+        raise DuologueError(f"The users {mix!r} have a rate twice. Give each rate once.")
+    return replace(MIXES[name], **rates)
+
+
+def _rate(mix: str, piece: str) -> tuple[str, Range]:
+    """Read ``sycophancy=0.5``."""
+    rates = [f.name for f in fields(Mix) if f.type is Range]
+    name, equals, text = (part.strip() for part in piece.partition("="))
+    if name not in rates:
+        raise DuologueError(f"The users {mix!r} have no rate named {name!r}. {did_you_mean(name, rates)}")
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not equals or not 0 <= value <= 1:
+        raise DuologueError(f"The users {mix!r} need a number from 0 to 1 for {name}. Write {name}=0.5, for example.")
+    return name, (value, value)
 
 
 def draw_persona(mix: str | Mix, seed: int) -> Persona:
@@ -121,7 +164,8 @@ def draw_persona(mix: str | Mix, seed: int) -> Persona:
     """
     m = find_mix(mix)
     rng = np.random.default_rng(derive_seed("persona", int(seed)))
-    draws = iter([float(x) for x in rng.random(12)])
+    vices = np.random.default_rng(derive_seed("vices", int(seed)))
+    draws = iter([float(x) for x in (*rng.random(12), *vices.random(len(VICES)))])
 
     def between(bounds: Range) -> float:
         return bounds[0] + (bounds[1] - bounds[0]) * next(draws)
@@ -142,4 +186,7 @@ def draw_persona(mix: str | Mix, seed: int) -> Persona:
         politeness=between(m.politeness),
         typo_rate=between(m.typo_rate),
         lowercase=next(draws) < m.lowercase,
+        sycophancy=between(m.sycophancy),
+        leak=between(m.leak),
+        overtelling=between(m.overtelling),
     )

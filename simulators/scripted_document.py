@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from duologue.rewards.documents import extract_document
 from duologue.simulators._text import by_relevance, content_words, covered, last_reply, question_in, told, words
 from duologue.simulators._voice import Voice
+from duologue.simulators.naive import perhaps_leak
 from duologue.simulators.personas import Mix, find_mix
 from duologue.types import Act, Dialogue, Task, UserTurn
 
@@ -17,16 +18,17 @@ class ScriptedDocumentUser:
     What the assistant's last message does decides the turn: it hands over a draft (accepted if it makes enough of the
     wanted points at a fitting length, else the user names missing points or the length), it asks (the user tells one
     or two points not told yet), or neither (the user is confused). Wanted points are the task's outline and facts; the
-    goal document itself is only compared with, never quoted.
+    goal document itself is only compared with, never quoted, unless the mix has vices (``personas.VICES``).
 
     Notes: ``accept``, ``miss_error``, ``draft``, ``coverage`` (share of points made, summed over drafts), ``reject``,
-    ``too_long``, ``too_short``, ``reveal`` (points told), ``nothing_left``, ``confused``, ``gave_up``.
+    ``too_long``, ``too_short``, ``reveal`` (points told), ``nothing_left``, ``confused``, ``gave_up``; of vices
+    ``sycophantic_accept``, ``leaked``, ``overtold``.
 
     Args:
-        mix: a name in ``personas.MIXES``, or a mix of your own.
+        mix: a name in ``personas.MIXES``, a name with rates as ``personas.find_mix`` reads it, or a mix of your own.
 
     Raises:
-        DuologueError: if there is no mix of this name.
+        DuologueError: if there is no mix or no rate of this name.
     """
 
     def __init__(self, mix: str | Mix = "default") -> None:
@@ -48,10 +50,10 @@ class ScriptedDocumentUser:
     def _turn(self, dialogue: Dialogue) -> UserTurn:
         voice = Voice.of(self.mix, dialogue)
         if not dialogue.messages:
-            return voice.opening(dialogue.task.instruction)
+            return perhaps_leak(voice, dialogue, _open(voice, dialogue.task))
         turn = _react(voice, dialogue, last_reply(dialogue))
         tired = len(dialogue.said_by("user")) >= voice.persona.patience
-        return voice.gives_up() if tired and turn.stop is None else turn
+        return voice.gives_up() if tired and turn.stop is None else perhaps_leak(voice, dialogue, turn)
 
 
 def wanted_points(task: Task) -> tuple[str, ...]:
@@ -79,6 +81,20 @@ def coverage(task: Task, draft: str) -> float:
     return len(goal & content_words(draft)) / len(goal) if goal else 1.0
 
 
+def length_fault(task: Task, draft: str) -> str | None:
+    """Return ``too_long`` (over 1.6 times the goal document's words), ``too_short`` (under half of them), or None."""
+    ratio = len(words(draft)) / max(1, len(words(task.reference)))
+    return "too_long" if ratio > _TOO_LONG else "too_short" if ratio < _TOO_SHORT else None
+
+
+def _open(voice: Voice, task: Task) -> UserTurn:
+    opening, points = voice.opening(task.instruction), wanted_points(task)
+    if not points or not voice.vice("overtelling"):
+        return opening
+    text = f"{opening.text} {_sentences(voice, task, range(len(points)))}"
+    return UserTurn(text, acts=(Act.OPEN, Act.REVEAL), notes={"reveal": float(len(points)), "overtold": 1.0})
+
+
 def _react(voice: Voice, dialogue: Dialogue, reply: str) -> UserTurn:
     draft = extract_document([reply])
     if draft is not None and draft.strip():
@@ -93,11 +109,13 @@ def _tell(voice: Voice, dialogue: Dialogue, question: str) -> UserTurn:
     points = wanted_points(dialogue.task)
     known = told(dialogue, points)
     untold = [i for i in range(len(points)) if i not in known]
-    chosen = _choose(dialogue.task, by_relevance(points, untold, question), voice.persona.points_per_turn)
-    if not chosen:
+    usual = _choose(dialogue.task, by_relevance(points, untold, question), voice.persona.points_per_turn)
+    if not usual:
         return UserTurn(voice.phrase(voice.phrases.write_it), acts=(Act.ASK,), notes={"nothing_left": 1.0})
+    chosen = untold if voice.vice("overtelling") else usual
     text = voice.after_filler(_sentences(voice, dialogue.task, chosen))
-    return UserTurn(text, acts=(Act.REVEAL,), notes={"reveal": float(len(chosen))})
+    notes = {"reveal": float(len(chosen)), **({"overtold": 1.0} if len(chosen) > len(usual) else {})}
+    return UserTurn(text, acts=(Act.REVEAL,), notes=notes)
 
 
 def _choose(task: Task, candidates: Sequence[int], most: int) -> list[int]:
@@ -123,18 +141,14 @@ def _sentences(voice: Voice, task: Task, chosen: Sequence[int]) -> str:
 def _compare(voice: Voice, dialogue: Dialogue, draft: str) -> UserTurn:
     share = coverage(dialogue.task, draft)
     notes = {"draft": 1.0, "coverage": share}
-    length = _length_fault(dialogue.task, draft)
+    length = length_fault(dialogue.task, draft)
     if share >= voice.persona.good_enough and length is None:
         return voice.satisfied(voice.phrases.accept_draft, notes)
     if voice.chance(voice.persona.miss_error):
         return voice.satisfied(voice.phrases.accept_draft, {"miss_error": 1.0, **notes})
+    if voice.vice("sycophancy"):
+        return voice.satisfied(voice.phrases.accept_draft, {"sycophantic_accept": 1.0, **notes})
     return _complain(voice, dialogue, draft, length, {"reject": 1.0, **notes})
-
-
-def _length_fault(task: Task, draft: str) -> str | None:
-    """Return ``too_long`` or ``too_short`` against the goal document, or None."""
-    ratio = len(words(draft)) / max(1, len(words(task.reference)))
-    return "too_long" if ratio > _TOO_LONG else "too_short" if ratio < _TOO_SHORT else None
 
 
 def _complain(voice: Voice, dialogue: Dialogue, draft: str, length: str | None, notes: dict[str, float]) -> UserTurn:

@@ -6,6 +6,7 @@ from duologue.rewards.answers import committed_answer
 from duologue.rewards.equality import answers_equal
 from duologue.simulators._text import by_relevance, last_reply, question_in, told
 from duologue.simulators._voice import Voice
+from duologue.simulators.naive import perhaps_leak
 from duologue.simulators.personas import Mix, find_mix
 from duologue.types import Act, Dialogue, UserTurn
 
@@ -15,16 +16,17 @@ class ScriptedMathUser:
 
     What the assistant's last message does decides the turn, in this order: it commits to an answer (accepted if right,
     rejected if wrong, each with the persona's error rate), it asks (the user tells the most fitting fact not told yet),
-    or neither (the user is confused). The gold answer is only compared with, never said.
+    or neither (the user is confused). The gold answer is only compared with, never said, unless the mix has vices
+    (``personas.VICES``).
 
     Notes: ``accept``, ``miss_error``, ``reject``, ``doubt``, ``check_failed``, ``reveal`` (facts told), ``volunteer``,
-    ``nothing_left``, ``confused``, ``gave_up``.
+    ``nothing_left``, ``confused``, ``gave_up``; of vices ``sycophantic_accept``, ``leaked``, ``overtold``.
 
     Args:
-        mix: a name in ``personas.MIXES``, or a mix of your own.
+        mix: a name in ``personas.MIXES``, a name with rates as ``personas.find_mix`` reads it, or a mix of your own.
 
     Raises:
-        DuologueError: if there is no mix of this name.
+        DuologueError: if there is no mix or no rate of this name.
     """
 
     def __init__(self, mix: str | Mix = "default") -> None:
@@ -46,10 +48,18 @@ class ScriptedMathUser:
     def _turn(self, dialogue: Dialogue) -> UserTurn:
         voice = Voice.of(self.mix, dialogue)
         if not dialogue.messages:
-            return voice.opening(dialogue.task.instruction)
+            return perhaps_leak(voice, dialogue, _open(voice, dialogue))
         turn = _react(voice, dialogue, last_reply(dialogue))
         tired = len(dialogue.said_by("user")) >= voice.persona.patience
-        return voice.gives_up() if tired and turn.stop is None else turn
+        return voice.gives_up() if tired and turn.stop is None else perhaps_leak(voice, dialogue, turn)
+
+
+def _open(voice: Voice, dialogue: Dialogue) -> UserTurn:
+    opening, facts = voice.opening(dialogue.task.instruction), dialogue.task.facts
+    if not facts or not voice.vice("overtelling"):
+        return opening
+    notes = {"reveal": float(len(facts)), "overtold": 1.0}
+    return UserTurn(f"{opening.text} {voice.quote(facts)}", acts=(Act.OPEN, Act.REVEAL), notes=notes)
 
 
 def _react(voice: Voice, dialogue: Dialogue, reply: str) -> UserTurn:
@@ -72,6 +82,8 @@ def _judge(voice: Voice, dialogue: Dialogue, answer: str) -> UserTurn:
         return UserTurn(voice.phrase(voice.phrases.doubt), acts=(Act.REJECT,), notes={"doubt": 1.0})
     if voice.chance(voice.persona.miss_error):
         return voice.satisfied(voice.phrases.accept, {"miss_error": 1.0, **notes})
+    if voice.vice("sycophancy"):
+        return voice.satisfied(voice.phrases.accept, {"sycophantic_accept": 1.0, **notes})
     text = voice.phrase(voice.phrases.reject)
     return _perhaps_volunteer(voice, dialogue, UserTurn(text, acts=(Act.REJECT,), notes={"reject": 1.0, **notes}))
 
@@ -82,13 +94,15 @@ def _untold(dialogue: Dialogue) -> list[int]:
 
 
 def _tell(voice: Voice, dialogue: Dialogue, question: str) -> UserTurn:
-    facts = dialogue.task.facts
-    chosen = by_relevance(facts, _untold(dialogue), question)[: voice.persona.facts_per_turn]
-    if not chosen:
+    facts, usual = dialogue.task.facts, voice.persona.facts_per_turn
+    untold = by_relevance(facts, _untold(dialogue), question)
+    if not untold:
         text = voice.phrase(voice.phrases.nothing_left)
         return UserTurn(text, notes={"nothing_left": 1.0})
+    chosen = untold if voice.vice("overtelling") else untold[:usual]
     text = voice.quote(facts[i] for i in chosen)
-    return UserTurn(text, acts=(Act.REVEAL,), notes={"reveal": float(len(chosen))})
+    notes = {"reveal": float(len(chosen)), **({"overtold": 1.0} if len(chosen) > usual else {})}
+    return UserTurn(text, acts=(Act.REVEAL,), notes=notes)
 
 
 def _perhaps_volunteer(voice: Voice, dialogue: Dialogue, turn: UserTurn) -> UserTurn:
