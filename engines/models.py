@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
@@ -38,33 +38,58 @@ class LoadedModel:
     """Name, dtype and, for local weights, a content hash."""
 
 
-def load_model(name: str = DEFAULT_MODEL, *, dtype: str = "auto", device: str | None = None) -> LoadedModel:
+def load_model(
+    name: str = DEFAULT_MODEL, *, dtype: str = "auto", device: str | None = None, share_base: bool = False
+) -> LoadedModel:
     """Load a model for sampling or training.
 
     Args:
         name: ``"default"``, a folder (a full model, or a PEFT adapter whose base is loaded too), or a Hugging Face id.
         dtype: ``"float32"``, ``"bfloat16"``, ``"float16"``, or ``"auto"``: bfloat16 where the hardware computes in it.
         device: a torch device; the default is the accelerator if there is one, else the CPU.
+        share_base: True puts an adapter on a base that is in memory already, if a frozen one is (see ``shared``), in
+            that one's dtype if ``dtype`` is ``"auto"``. The adapter is then for sampling only.
 
     Raises:
         DuologueError: if there is no such model, adapter or dtype; the message says what to do.
         MissingExtraError: if torch and transformers are not installed.
     """
     _require_train_extra()
-    if dtype == "auto":
-        dtype = best_dtype()
-    if dtype not in _DTYPES:
+    if dtype not in ("auto", *_DTYPES):
         raise DuologueError(f"Unknown dtype {dtype!r}. Choose one of: {', '.join(_DTYPES)}.")
     if name.startswith((".", "/", "~")) and not Path(name).is_dir():
         raise DuologueError(f"There is no folder {name!r} to load a model from. Check the path.")
     adapter = Path(name) if (Path(name) / "adapter_config.json").is_file() else None
     base = _base_of(adapter) if adapter else name
     folder = str(default_model_folder()) if base == DEFAULT_MODEL else base
+    device = device or _best_device()
+    if share_base and adapter and (loaded := _beside(name, adapter, folder, dtype, device)):
+        return loaded
+    dtype = best_dtype() if dtype == "auto" else dtype
     with _quiet():
         model, tokenizer = _load(folder, dtype, tokenizer_from=adapter)
+        _remember(model.to(device), folder, dtype)
         if adapter:
             model = _adapted(model, adapter)
-    return LoadedModel(model.to(device or _best_device()).eval(), tokenizer, _signature(name, dtype))
+    return LoadedModel(model.to(device).eval(), tokenizer, _signature(name, dtype))
+
+
+def _beside(name: str, adapter: Path, folder: str, dtype: str, device: str) -> LoadedModel | None:
+    """Return the adapter on a frozen base that is in memory, or None if there is none."""
+    from duologue.engines.shared import frozen_base, second_tree
+
+    found = frozen_base(folder, None if dtype == "auto" else dtype, device)
+    if found is None:
+        return None
+    with _quiet():
+        tree: Any = _adapted(second_tree(found[0]), adapter, trainable=False)
+        return LoadedModel(tree.eval(), _tokenizer(folder, adapter), _signature(name, found[1]))
+
+
+def _remember(model: Any, folder: str, dtype: str) -> None:
+    from duologue.engines.shared import remember
+
+    remember(model, folder, dtype)
 
 
 def default_model_folder() -> Path:
@@ -125,28 +150,36 @@ def _quiet() -> Iterator[None]:
 
 
 def _load(folder: str, dtype: str, tokenizer_from: Path | None) -> tuple[Any, Any]:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
-    has_tokenizer = tokenizer_from is not None and (tokenizer_from / "tokenizer_config.json").is_file()
     try:
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
-        tokenizer = AutoTokenizer.from_pretrained(str(tokenizer_from) if has_tokenizer else folder)
+        tokenizer = _tokenizer(folder, tokenizer_from)
     except (OSError, ValueError) as error:
         raise DuologueError(
             f"Cannot load a model from {folder!r}: {_first_line(error)} "
             "Give 'default', a folder with config.json and weights, a PEFT adapter folder, or the id of a model "
             "that is on the Hugging Face hub or in its local cache (unset HF_HUB_OFFLINE to download)."
         ) from error
-    if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
     return model, tokenizer
 
 
-def _adapted(model: Any, adapter: Path) -> Any:
+def _tokenizer(folder: str, adapter: Path | None) -> Any:
+    """Return the tokenizer that lies beside an adapter, or else the base's."""
+    from transformers import AutoTokenizer
+
+    beside = adapter is not None and (adapter / "tokenizer_config.json").is_file()
+    tokenizer = AutoTokenizer.from_pretrained(str(adapter) if beside else folder)
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def _adapted(model: Any, adapter: Path, *, trainable: bool = True) -> Any:
     from peft import PeftModel
 
     try:
-        return PeftModel.from_pretrained(model, str(adapter), is_trainable=True)
+        return PeftModel.from_pretrained(model, str(adapter), is_trainable=trainable)
     except (OSError, ValueError, RuntimeError) as error:
         raise DuologueError(
             f"The adapter {str(adapter)!r} does not load: {_first_line(error)} Check that the folder holds "
@@ -197,11 +230,13 @@ def _signature(name: str, dtype: str) -> str:
     folder = Path(name)
     if name == DEFAULT_MODEL:
         return f"SmolLM2-135M-Instruct|{dtype}"
-    files = sorted(file for suffix in _WEIGHTS for file in folder.glob(suffix)) if folder.is_dir() else []
-    return "|".join(filter(None, [folder.name if folder.is_dir() else name, _hash(files), dtype]))
+    label, weights = (folder.name, weights_hash(folder)) if folder.is_dir() else (name, None)
+    return "|".join(filter(None, [label, weights, dtype]))
 
 
-def _hash(files: Sequence[Path]) -> str | None:
+def weights_hash(folder: Path) -> str | None:
+    """Return 8 hex digits of the weights in a folder, or None if it has none."""
+    files = sorted(file for suffix in _WEIGHTS for file in folder.glob(suffix))
     digest = sha256()
     for file in files:
         with file.open("rb") as stream:

@@ -10,19 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from datasets import Dataset
-from transformers import PrinterCallback
-from trl import SFTConfig, SFTTrainer
 
 from duologue.engines.chat import ChatFormat
 from duologue.engines.models import LoadedModel, load_model
 from duologue.errors import DuologueError
-from duologue.trainers.adapters import lora_config
 from duologue.trainers.config import check_numbers, with_help
 from duologue.trainers.conversation import Conversation, Reply, TokenRow, encode
-from duologue.trainers.progress import ProgressLine, quiet_console
+from duologue.trainers.supervised import Row, fit
 from duologue.types import Message, alternates
 
 
@@ -67,28 +61,12 @@ def clone(config: CloningConfig, dialogues: Sequence[Sequence[Message]], loaded:
     """
     loaded = loaded or load_model(config.model, dtype=config.dtype)
     rows = training_rows(dialogues, ChatFormat(loaded.tokenizer, config.system_prompt), config.max_total_tokens)
-    fresh_adapter = config.lora_rank > 0 and not hasattr(loaded.model, "peft_config")
-    steps = max(1, round(config.epochs * len(rows) / config.batch_size))
-    with quiet_console():
-        trainer: Any = SFTTrainer(
-            model=loaded.model,
-            args=_sft_config(config, steps),
-            train_dataset=Dataset.from_list(rows),
-            processing_class=loaded.tokenizer,
-            peft_config=lora_config(config, loaded.model) if fresh_adapter else None,
-            callbacks=[ProgressLine(steps)],
-        )
-        trainer.remove_callback(PrinterCallback)
-        trainer.train()
-    trainer.save_model(config.output)
-    loaded.tokenizer.save_pretrained(config.output)
+    fit(config, rows, loaded)
     return Path(config.output)
 
 
-def training_rows(
-    dialogues: Sequence[Sequence[Message]], chat: ChatFormat, max_total_tokens: int
-) -> list[dict[str, list[int]]]:
-    """Return one row per dialogue: ``input_ids`` and ``completion_mask`` (1 = carries loss), of one length."""
+def training_rows(dialogues: Sequence[Sequence[Message]], chat: ChatFormat, max_total_tokens: int) -> list[Row]:
+    """Return one row per dialogue."""
     if not dialogues:
         raise DuologueError("There are no dialogues to train on. Play some with duologue rollout, or load logs.")
     rows = []
@@ -115,28 +93,3 @@ def as_reply(text: str, chat: ChatFormat) -> Reply:
     """Return a logged text as a reply whose tokens, end of turn included, are to be learned."""
     ids = (*chat.text_ids(text), chat.end_of_turn_id)
     return Reply(text, ids, (0.0,) * len(ids))
-
-
-def _sft_config(config: CloningConfig, steps: int) -> SFTConfig:
-    import torch
-
-    on_cpu = not torch.accelerator.is_available()
-    return SFTConfig(
-        output_dir=config.output,
-        max_steps=steps,
-        per_device_train_batch_size=config.batch_size,
-        learning_rate=config.learning_rate,
-        lr_scheduler_type="linear",
-        train_sampling_strategy="group_by_length",
-        max_length=config.max_total_tokens,
-        completion_only_loss=True,
-        seed=config.seed,
-        bf16=False,
-        use_cpu=on_cpu,
-        gradient_checkpointing=not on_cpu,
-        dataloader_pin_memory=not on_cpu,
-        logging_steps=1,
-        disable_tqdm=True,
-        save_strategy="no",
-        report_to="none",
-    )

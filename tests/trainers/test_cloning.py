@@ -12,7 +12,7 @@ from trl import SFTTrainer
 from duologue.engines.chat import ChatFormat
 from duologue.engines.models import LoadedModel, load_model
 from duologue.errors import DuologueError
-from duologue.trainers import cloning
+from duologue.trainers import supervised
 from duologue.trainers.agents import TokenAgent
 from duologue.trainers.cloning import CloningConfig, as_reply, clone, training_rows
 from duologue.trainers.progress import quiet_console
@@ -69,7 +69,7 @@ def test_labels_that_reach_the_loss(
         made.append(SFTTrainer(**arguments))
         return made[0]
 
-    monkeypatch.setattr(cloning, "SFTTrainer", spy)
+    monkeypatch.setattr(supervised, "SFTTrainer", spy)
     clone(CloningConfig(output=str(tmp_path), batch_size=4, dtype="float32", lora_rank=0), CORPUS[:4], load())
     batch = next(iter(made[0].get_train_dataloader()))
     for ids, labels in zip(batch["input_ids"], batch["labels"], strict=True):
