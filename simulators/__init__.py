@@ -1,6 +1,7 @@
 """Users: scripted, prompted, human and replayed, and the guards around them."""
 
 from duologue.simulators.base import Simulator
+from duologue.simulators.calibrated import CalibratedUser
 from duologue.simulators.check import check_simulator
 from duologue.simulators.guards import GuardedUser
 from duologue.simulators.human import HumanUser
@@ -15,6 +16,7 @@ from duologue.simulators.spec import make_simulator
 
 __all__ = [
     "MIXES",
+    "CalibratedUser",
     "GuardedUser",
     "HumanUser",
     "Mix",

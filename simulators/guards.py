@@ -58,22 +58,29 @@ class GuardedUser:
     Args:
         user: the user to guard.
         resample: False measures and masks without asking again.
+        mend: False only counts: every turn stays as it was said, so that the user's distribution does too.
     """
 
-    def __init__(self, user: Simulator, resample: bool = True) -> None:
+    def __init__(self, user: Simulator, resample: bool = True, *, mend: bool = True) -> None:
         self.user = user
-        self.resample = resample
+        self.resample = resample and mend
+        self.mend = mend
 
     @property
     def signature(self) -> str:
         """Return the wrapped user's signature, marked as guarded."""
         inner = getattr(self.user, "signature", None) or type(self.user).__qualname__
+        if not self.mend:
+            return f"{inner}|watched"
         return f"{inner}|guarded{'' if self.resample else '-no-resample'}"
 
     def respond(self, dialogues: Sequence[Dialogue]) -> list[UserTurn]:
         """Return the wrapped user's next turns, guarded; faulty ones are sampled again in one further call."""
         turns = self.user.respond(dialogues)
         first = [_inspect(dialogue, turn) for dialogue, turn in zip(dialogues, turns, strict=True)]
+        if not self.mend:
+            pairs = zip(turns, first, strict=True)
+            return [replace(turn, notes={**turn.notes, **_notes([finding])}) for turn, finding in pairs]
         again = [i for i, finding in enumerate(first) if finding.faults and self.resample]
         retried = [replace(dialogues[i], seed=dialogues[i].seed + _RESAMPLE_OFFSET) for i in again]
         turns = self.user.respond(retried) if retried else []
@@ -121,11 +128,13 @@ def _same(text: str, earlier: str) -> bool:
 def _settle(dialogue: Dialogue, first: _Finding, second: _Finding | None) -> UserTurn:
     """Return the better of the samples, its leaks masked, with the notes of both."""
     kept = second if second is not None and len(second.faults) <= len(first.faults) else first
-    seen = [first, *([second] if second else [])]
-    notes = dict.fromkeys((f"guard_{fault}" for finding in seen for fault in finding.faults), 1.0)
-    notes |= {"guard_control": 1.0} if any(finding.control for finding in seen) else {}
-    notes |= {"guard_resampled": 1.0} if second else {}
+    notes = _notes([first, *([second] if second else [])]) | ({"guard_resampled": 1.0} if second else {})
     return replace(kept.turn, text=_masked(dialogue, kept.turn.text), notes={**kept.turn.notes, **notes})
+
+
+def _notes(seen: Sequence[_Finding]) -> dict[str, float]:
+    notes = dict.fromkeys((f"guard_{fault}" for finding in seen for fault in finding.faults), 1.0)
+    return notes | ({"guard_control": 1.0} if any(finding.control for finding in seen) else {})
 
 
 def _masked(dialogue: Dialogue, text: str) -> str:

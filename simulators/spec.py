@@ -14,8 +14,10 @@ def make_simulator(spec: str | Simulator, env: str) -> Simulator:
     """Return the user that a spec names, or the given instance.
 
     Args:
-        spec: an instance, or ``"scripted"``, ``"scripted:held-out"``, ``"prompted:MODEL"`` (model id, folder or URL,
-            as ``duologue.engines.make_chat_model`` takes it), ``"human"``, ``"replay:FILE.jsonl"`` (episodes).
+        spec: an instance, ``"scripted"``, ``"scripted:held-out"``, ``"scripted:default,sycophancy=0.5"`` (a mix, then
+            rates, as ``personas.find_mix`` reads them), ``"prompted:MODEL"`` (model id, folder or URL, as
+            ``duologue.engines.make_chat_model`` takes it), ``"calibrated:FOLDER"`` (output of ``duologue calibrate``),
+            ``"human"``, ``"replay:FILE.jsonl"`` (episodes).
         env: ``"MathChat"`` or ``"MediumDocEditChat"``, with or without its version.
 
     Raises:
@@ -74,6 +76,15 @@ def _prompted(model: str, env: str) -> Simulator:
     return GuardedUser(PromptedUser(make_chat_model(model), env))
 
 
+def _calibrated(folder: str, env: str) -> Simulator:
+    if not folder:
+        raise DuologueError("'calibrated' needs a folder. Write 'calibrated:FOLDER', the output of duologue calibrate.")
+    from duologue.simulators.calibrated import CalibratedUser
+    from duologue.simulators.guards import GuardedUser
+
+    return GuardedUser(CalibratedUser(folder, env), mend=False)
+
+
 def _human(argument: str, env: str) -> Simulator:
     if argument:
         raise DuologueError(f"'human' takes no argument, got {argument!r}. Write 'human'.")
@@ -93,6 +104,7 @@ def _replay(path: str, env: str) -> Simulator:
 _MAKERS: dict[str, Callable[[str, str], Simulator]] = {
     "scripted": _scripted,
     "prompted": _prompted,
+    "calibrated": _calibrated,
     "human": _human,
     "replay": _replay,
 }

@@ -1,0 +1,122 @@
+"""A user that is a language model trained on what people wrote (Stage 1 of arXiv:2605.26403)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from duologue.engines.base import Completion, Sampling
+from duologue.errors import DuologueError
+from duologue.simulators._random import derive_seed, short_hash, turn_seed
+from duologue.simulators.calibrated_folder import read_note
+from duologue.simulators.calibrated_layout import DECISIONS, next_prompt, parse_output
+from duologue.simulators.parsing import BLANK
+from duologue.simulators.spec import env_name
+from duologue.types import Act, Dialogue, StopReason, UserTurn
+
+if TYPE_CHECKING:
+    from duologue.engines.models import LoadedModel
+
+_SEED_BITS = 31
+
+
+class CalibratedUser:
+    """Samples the next user turn from a model that ``duologue calibrate`` has trained.
+
+    The model reads the oracle context and the dialogue with roles flipped, exactly as in training (see
+    ``calibrated_layout``), and is sampled at temperature 1: any other would be another distribution than the one that
+    was fitted. All dialogues of a call are one batch; each turn has a random stream of its own.
+
+    An adapter is put on a base that is in memory already if that base is frozen (a policy with LoRA), else on a copy of
+    its own.
+
+    Notes: ``unparsed`` (no decision line: the user goes on), ``cut`` (the cap on a turn's tokens bit; the turn is
+    kept), ``resampled`` (said nothing but went on, and was asked once more), ``blank`` (said nothing again: "..." stands
+    there).
+
+    Args:
+        folder: output of ``duologue calibrate``.
+        env: the environment that it is to be a user of; None = the one that it was calibrated for.
+        dtype: of the weights, as ``load_model`` takes it.
+        device: a torch device; None = the accelerator if there is one.
+        loaded: the folder's model in memory; the default loads it.
+
+    Raises:
+        DuologueError: if the folder is missing or incomplete, or was calibrated for another environment.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        env: str | None = None,
+        *,
+        dtype: str = "auto",
+        device: str | None = None,
+        loaded: LoadedModel | None = None,
+    ) -> None:
+        self.folder = Path(folder)
+        self.note = read_note(self.folder)
+        if env is not None and env_name(env) != self.note.env:
+            raise DuologueError(
+                f"The user in {str(folder)!r} was calibrated for {self.note.env}, not for {env}. Calibrate another one "
+                f"with: duologue calibrate {env}."
+            )
+        from duologue.engines.chat import ChatFormat
+        from duologue.engines.hf import TransformersEngine
+        from duologue.engines.models import load_model
+
+        path = str(self.folder.resolve())
+        self.loaded = loaded or load_model(path, dtype=dtype, device=device, share_base=True)
+        self.chat = ChatFormat(self.loaded.tokenizer)
+        pad = self.loaded.tokenizer.pad_token_id
+        self.engine = TransformersEngine(self.loaded.model, pad if isinstance(pad, int) else self.chat.end_of_turn_id)
+        self.sampling = Sampling(max_new_tokens=self.note.max_new_tokens, temperature=1.0)
+
+    @property
+    def signature(self) -> str:
+        """Return name, weights hash and dtype of the model, and the prompt's hash."""
+        return f"calibrated:{self.loaded.signature}|prompt:{short_hash(self.note.prompt)}"
+
+    def respond(self, dialogues: Sequence[Dialogue]) -> list[UserTurn]:
+        """Return the user's next turn for each dialogue.
+
+        Raises:
+            DuologueError: if a dialogue leaves no room in the model's context window.
+        """
+        turns = self._sample(dialogues, [turn_seed(d, _SEED_BITS) for d in dialogues])
+        empty = [i for i, turn in enumerate(turns) if turn.stop is None and not turn.text]
+        again = [derive_seed("blank", turn_seed(dialogues[i])) >> (128 - _SEED_BITS) for i in empty]
+        for i, turn in zip(empty, self._sample([dialogues[i] for i in empty], again), strict=True):
+            turns[i] = _filled(turn)
+        return turns
+
+    def _sample(self, dialogues: Sequence[Dialogue], seeds: Sequence[int]) -> list[UserTurn]:
+        if not dialogues:
+            return []
+        prompts = [next_prompt(dialogue, self.chat, self.note.prompt) for dialogue in dialogues]
+        outputs = self.engine.generate(prompts, self.sampling, self.chat.stop_ids, seeds)
+        return [self._turn(output, opening=not d.messages) for output, d in zip(outputs, dialogues, strict=True)]
+
+    def _turn(self, output: Completion, *, opening: bool) -> UserTurn:
+        text = self.chat.decode(output.token_ids)
+        notes = {"cut": 1.0} if output.finish == "length" else {}
+        if opening:  # its decision was given
+            return UserTurn(text, acts=(Act.OPEN,), notes=notes)
+        turn, decided = parse_output(text)
+        stop = DECISIONS[turn.decision]
+        return UserTurn(turn.text, stop, _acts(stop), notes if decided else {**notes, "unparsed": 1.0})
+
+
+def _acts(stop: StopReason | None) -> tuple[Act, ...]:
+    if stop is None:
+        return ()
+    return (Act.ACCEPT, Act.STOP) if stop is StopReason.USER_SATISFIED else (Act.STOP,)
+
+
+def _filled(turn: UserTurn) -> UserTurn:
+    notes = {**turn.notes, "resampled": 1.0}
+    if turn.text or turn.stop is not None:
+        return replace(turn, notes=notes)
+    return replace(turn, text=BLANK, notes={**notes, "blank": 1.0})
