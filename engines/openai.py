@@ -112,7 +112,7 @@ class OpenAIChat:
         for attempt in range(self.retries):
             if isinstance(answer, httpx.Response) and not _is_passing(answer.status_code):
                 break
-            _pause(_PAUSE * 2**attempt * random.uniform(0.5, 1.5))
+            _pause(_PAUSE * 2**attempt * random.Random().uniform(0.5, 1.5))  # fresh, so that forked copies spread too
             answer = self._attempt(method, path, body)
         if isinstance(answer, httpx.HTTPError):
             raise DuologueError(self._unreachable(answer)) from None

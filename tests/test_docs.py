@@ -15,8 +15,6 @@ PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"
 )
 BLOCK = re.compile(r"(?:<!-- (?P<mark>[\w ]+) -->\n)?(?P<indent> *)```python\n(?P<code>.*?)\n *```", re.DOTALL)
 MARKS = {"slow", "not run", None}
-BROUGHT = ("qa.jsonl", "my_style", "runs/interactive")
-"""Names of what the reader of a block brings along; such blocks are compiled only, like those marked as not run."""
 HOSTS = {
     "arxiv.org",
     "download.pytorch.org",
@@ -75,8 +73,7 @@ def blocks(page: Path, slow: bool) -> str:
         mark = block["mark"]
         assert mark in MARKS, f"{page.name}: a block is marked {mark!r}. Write one of {MARKS}."
         compile(dedented(block), page.name, "exec")
-        brought = any(name in block["code"] for name in BROUGHT)
-        if mark != "not run" and not brought and (slow or mark != "slow"):
+        if mark != "not run" and (slow or mark != "slow"):
             first = text.count("\n", 0, block.start("code"))
             code = dedented(block).split("\n")
             lines[first : first + len(code)] = code
