@@ -66,13 +66,14 @@ class InteractiveTrainer:
         self.config = config
         self.loaded = loaded or load_model(config.model, dtype=config.dtype)
         self.chat = ChatFormat(self.loaded.tokenizer, config.system_prompt)
-        self.env = (make_env or env_maker(config))(config.episodes_per_step)
         self.output = Path(config.output)
         self.episodes = EpisodeLog(self.output / "episodes.jsonl")
         self.metrics = MetricsLog(self.output / "metrics.jsonl")
         with quiet_console():
             self.trainer = self._trainer([*callbacks, self.metrics, ProgressLine(config.steps)])
             self.trainer.remove_callback(PrinterCallback)
+        # After the trainer: a user on the policy's base can share it only once adapters have frozen it.
+        self.env = (make_env or env_maker(config))(config.episodes_per_step)
         self.agent = self._agent()
         self.rollout = Rollout(self.env, self.agent)
 
