@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from duologue.envs.tasks.adapters import article_task, gsm8k_task, sharded_gsm8k_task
-from duologue.envs.tasks.lists import TaskList
+from duologue.envs.tasks.lists import TaskList, content_hash
 from duologue.envs.tasks.rows import Row, existing, read_rows
 from duologue.errors import DuologueError, did_you_mean
 from duologue.types import Task
@@ -24,7 +24,8 @@ def load_tasks(path: str | Path, columns: Mapping[str, str] | None = None) -> Ta
     """Load a JSONL, JSON or Parquet file.
 
     Args:
-        path: the file; in the format of ``Task.to_json`` unless ``columns`` is given.
+        path: the file; in the format of ``Task.to_json`` unless ``columns`` is given. A row without ``task_id`` gets
+            ``task-`` and 12 digits of a hash of its instruction, facts and reference.
         columns: task field to column, for any other format, such as ``{"instruction": "question", "reference":
             "answer"}``. Names at least ``instruction`` and ``reference``; without ``task_id``, ids are the file's name
             and the row's number.
@@ -105,8 +106,9 @@ def _own_task(row: Row) -> Task:
     metadata = row.data.get("metadata", {})
     if not isinstance(metadata, dict):
         raise row.error(f"'metadata' must be an object, but is {metadata!r:.80}. Correct this row.")
-    present = ("task_id", *_NEEDED, *(name for name in _MAPPABLE if name in row.data))
-    return _mapped_task(row, "", {name: name for name in present}, metadata)
+    present = (*_NEEDED, *(name for name in _MAPPABLE if name in row.data))
+    task = _mapped_task(row, "", {name: name for name in present}, metadata)
+    return task if task.task_id else replace(task, task_id=f"task-{content_hash(task)[:12]}")
 
 
 def _mapped_task(

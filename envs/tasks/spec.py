@@ -11,7 +11,7 @@ from duologue.envs.tasks.files import load_articles, load_gsm8k, load_sharded_gs
 from duologue.envs.tasks.hub import hub_set, load_hub
 from duologue.envs.tasks.lists import TaskList
 from duologue.envs.tasks.math import MathTasks
-from duologue.envs.tasks.splits import split_tasks
+from duologue.envs.tasks.splits import one_split
 from duologue.errors import DuologueError, did_you_mean
 from duologue.types import Task
 
@@ -107,12 +107,7 @@ def _documents(_: str, options: Options) -> TaskSource:
 def _local(load: Callable[[str], TaskList]) -> Callable[[str, Options], TaskSource]:
     def make(path: str, options: Options) -> TaskSource:
         tasks = load(path)
-        if "split" not in options:
-            return tasks
-        parts = split_tasks(tasks)
-        if options["split"] not in parts:
-            raise DuologueError(f"There is no split {options['split']!r}. {did_you_mean(options['split'], parts)}")
-        return parts[options["split"]]
+        return one_split(tasks, options["split"]) if "split" in options else tasks
 
     return make
 

@@ -13,6 +13,7 @@ from duologue.envs.tasks import (
     load_tasks,
     split_tasks,
 )
+from duologue.envs.tasks.lists import content_hash
 from duologue.errors import DuologueError, MissingExtraError
 from duologue.types import Task
 
@@ -44,6 +45,19 @@ def test_columns_of_another_format_with_unicode_line_separators(tmp_path: Path) 
     tasks = list(load_tasks(path, {"instruction": "q", "reference": "a", "facts": "hints"}))
     assert tasks[0] == Task("qa-000000", "two\u2028lines", "7", facts=("x", "y"))
     assert tasks[1].facts == ("z",)
+
+
+def test_rows_without_an_id_get_one_that_follows_from_what_they_say(tmp_path: Path) -> None:
+    rows = [{"instruction": f"How many {i}?", "reference": str(i), "facts": ["One."]} for i in range(3)]
+    tasks = list(load_tasks(jsonl(tmp_path / "a.jsonl", *rows)))
+    assert tasks[1] == Task(f"task-{content_hash(tasks[1])[:12]}", "How many 1?", "1", facts=("One.",))
+    moved = load_tasks(jsonl(tmp_path / "b.jsonl", {"task_id": "own", **rows[0]}, rows[2], rows[1]))
+    assert [t.task_id for t in moved] == ["own", tasks[2].task_id, tasks[1].task_id]
+    assert moved.find(tasks[2].task_id) == tasks[2]
+    with pytest.raises(DuologueError, match=r"holds two tasks with the id 'task-\w{12}'"):
+        load_tasks(jsonl(tmp_path / "c.jsonl", rows[0], rows[0]))
+    with pytest.raises(DuologueError, match="column 'task_id' must hold text"):
+        load_tasks(jsonl(tmp_path / "d.jsonl", {"task_id": "", **rows[0]}))
 
 
 def test_parquet_reads_like_jsonl(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from duologue.envs.tasks import DocumentTasks, MathTasks, TaskList, split_tasks
+from duologue.envs.tasks import DocumentTasks, MathTasks, TaskList, split_tasks, splits
+from duologue.envs.tasks.splits import one_split
 from duologue.errors import DuologueError
 from duologue.types import Task
 
@@ -100,8 +101,33 @@ def test_bad_fractions(fractions: dict[str, float]) -> None:
 
 
 def test_a_split_without_tasks_is_refused() -> None:
-    with pytest.raises(DuologueError, match=r"Of 2 tasks none falls into.*larger fraction"):
+    with pytest.raises(DuologueError, match=r"Of 2 tasks none falls into '\w+'.*Give more tasks \(44 nearly always"):
         split_tasks(some(2))
+    with pytest.raises(DuologueError, match=r"Of 0 tasks none falls into 'a', whose share is 1"):
+        split_tasks([], {"a": 1.0})
+
+
+def test_the_advice_how_many_tasks_to_give_is_good() -> None:
+    sizes = [len(_part(some(44), seed)) for seed in range(200)]
+    assert sizes.count(0) <= 6  # 2 are expected
+
+
+def _part(tasks: list[Task], seed: int) -> list[Task]:
+    """Return the part of one task in ten, by the rule of the splits, empty or not."""
+    return [task for task in tasks if splits._place(task, seed) >= 0.9]
+
+
+def test_one_split_needs_tasks_for_itself_alone() -> None:
+    tasks = some(2000)
+    parts = split_tasks(tasks)
+    for name, part in parts.items():
+        assert one_split(tasks, name).signature == part.signature
+    few = list(parts["test"])[:2]
+    assert list(one_split(few, "test")) == few
+    with pytest.raises(DuologueError, match=r"Of 2 tasks none falls into 'train', whose share is 0\.8"):
+        one_split(few, "train")
+    with pytest.raises(DuologueError, match="Did you mean 'test'"):
+        one_split(few, "tset")
 
 
 def test_tasks_survive_json() -> None:

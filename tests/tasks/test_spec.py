@@ -56,6 +56,18 @@ def test_a_file_can_be_split(folder: Path) -> None:
     assert len(ids) == len(set(ids)) == 60
 
 
+def test_a_split_that_gets_no_task_is_named(tmp_path: Path) -> None:
+    own = [Task(f"t{i}", f"How many {i}?", str(i)).to_json() for i in range(2)]
+    (tmp_path / "two.jsonl").write_text("\n".join(map(json.dumps, own)))
+    parts = {"train": 0, "validation": 0, "test": 0}
+    for split in parts:
+        try:
+            parts[split] = len(list(make_tasks(f"file:{tmp_path / 'two.jsonl'},split={split}")))
+        except DuologueError as error:
+            assert f"Of 2 tasks none falls into '{split}'" in str(error)  # noqa: PT017
+    assert sum(parts.values()) == 2
+
+
 def test_a_hub_spec_reaches_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[object] = []
 
