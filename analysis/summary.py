@@ -109,19 +109,21 @@ def _score(episodes: Sequence[Episode], metric: str) -> Estimate:
 
 
 def _leak_rate(episodes: Sequence[Episode], find_task: FindTask) -> Estimate:
-    counts, turns = [_leaks(e, find_task) for e in episodes], [_turns(e, "user") for e in episodes]
+    counts, turns = [leak_count(e, find_task) for e in episodes], [_turns(e, "user") for e in episodes]
     if sum(counts) in (0, sum(turns)):  # nothing varies, so there is nothing to resample
         return share(sum(counts), sum(turns))
     return ratio(counts, turns)
 
 
-def _leaks(episode: Episode, find_task: FindTask) -> int:
+def leak_count(episode: Episode, find_task: FindTask) -> int:
+    """Return in how many turns of an episode the user gave the reference away; 0 if the task is unknown."""
     try:
         task = find_task(episode.task_id)
     except DuologueError:  # an environment may give ids that its task source does not know
         return 0
     said = episode.messages
-    return sum(leaks(task, said[:i], m["content"]) for i, m in enumerate(said) if m["role"] == "user")
+    new = range(episode.given, len(said))
+    return sum(leaks(task, said[:i], said[i]["content"]) for i in new if said[i]["role"] == "user")
 
 
 def _notes(episodes: Sequence[Episode]) -> dict[str, float]:
@@ -130,8 +132,8 @@ def _notes(episodes: Sequence[Episode]) -> dict[str, float]:
 
 
 def _words(episode: Episode, role: str) -> int:
-    return sum(len(m["content"].split()) for m in episode.messages if m["role"] == role)
+    return sum(len(m["content"].split()) for m in episode.played if m["role"] == role)
 
 
 def _turns(episode: Episode, role: str) -> int:
-    return sum(m["role"] == role for m in episode.messages)
+    return sum(m["role"] == role for m in episode.played)

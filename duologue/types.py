@@ -126,6 +126,14 @@ class Dialogue:
     """Seeds the user: a scripted one draws its persona from it, an LLM one samples with it."""
     messages: tuple[Message, ...] = ()
     stop: StopReason | None = None
+    given: int = 0
+    """How many of the first messages were given (a logged history) instead of said here: read, but not scored."""
+
+    @property
+    def own(self) -> Dialogue:
+        """Return what is scored: the dialogue from the last message that was given on; all of it if none was."""
+        start = max(0, self.given - 1)
+        return replace(self, messages=self.messages[start:], given=self.given - start)
 
     def said_by(self, role: Role) -> tuple[str, ...]:
         """Return the texts of one speaker, in order."""
@@ -175,6 +183,8 @@ class Episode:
     completion_mask: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
     spans: tuple[Span, ...] = ()
+    given: int = 0
+    """How many of the first messages were given (a logged history) instead of said in this episode."""
     error: str | None = None
     """What broke and how to fix it, for error stop reasons."""
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -191,9 +201,14 @@ class Episode:
             raise ValueError(f"completion_ids, completion_mask and logprobs must be of one length, got {lengths}.")
 
     @property
+    def played(self) -> tuple[Message, ...]:
+        """Return the messages of this episode, without the history that was given."""
+        return self.messages[self.given :]
+
+    @property
     def n_turns(self) -> int:
-        """Number of assistant messages."""
-        return sum(m["role"] == "assistant" for m in self.messages)
+        """Number of assistant messages in this episode."""
+        return sum(m["role"] == "assistant" for m in self.played)
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object; ``Episode.from_json`` reads it back."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from duologue.envs.registration import ENV_IDS, register
 
 if TYPE_CHECKING:
+    from duologue.envs.contexts import Context, LoggedContexts
     from duologue.envs.dialogue_env import DialogueEnv
     from duologue.envs.doc_edit_chat import MediumDocEditChatEnv, MediumDocEditChatVectorEnv
     from duologue.envs.dynamics import DialogueDynamics, Transition
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ChatTemplateObservation": "wrappers",
+    "Context": "contexts",
     "DialogueDynamics": "dynamics",
     "DialogueEnv": "dialogue_env",
     "DialogueVectorEnv": "vector_env",
+    "LoggedContexts": "contexts",
     "MathChatEnv": "math_chat",
     "MathChatVectorEnv": "math_chat",
     "MediumDocEditChatEnv": "doc_edit_chat",
@@ -35,9 +38,11 @@ _HOMES = {
 __all__ = [
     "ENV_IDS",
     "ChatTemplateObservation",
+    "Context",
     "DialogueDynamics",
     "DialogueEnv",
     "DialogueVectorEnv",
+    "LoggedContexts",
     "MathChatEnv",
     "MathChatVectorEnv",
     "MediumDocEditChatEnv",

@@ -9,15 +9,22 @@ from duologue.rewards.base import Reward
 from duologue.simulators.base import Simulator
 
 EnvName = Literal["MathChat", "MediumDocEditChat"]
-Parts = tuple[TaskSource, Simulator, Reward]
+Parts = tuple[TaskSource | None, Simulator, Reward]
 
 
 def fill_parts(
-    env: EnvName, tasks: TaskSource | str | None, simulator: Simulator | str, reward: Reward | None
+    env: EnvName,
+    tasks: TaskSource | str | None,
+    simulator: Simulator | str,
+    reward: Reward | None,
+    *,
+    logged: bool = False,
 ) -> Parts:
     """Return the tasks, the user and the reward that the arguments name, or the environment's own where they are None.
 
     Imports are local: sympy, sacreBLEU and language models load when an environment needs them, not before.
+
+    With ``logged`` contexts, which bring their own tasks, there are none to fill in.
 
     Raises:
         DuologueError: if a string names nothing; the message names the nearest.
@@ -25,7 +32,8 @@ def fill_parts(
     from duologue.envs.tasks import make_tasks
     from duologue.simulators import make_simulator
 
-    return make_tasks(tasks, env=env), make_simulator(simulator, env=env), reward or _default_reward(env)
+    source = None if logged and tasks is None else make_tasks(tasks, env=env)
+    return source, make_simulator(simulator, env=env), reward or _default_reward(env)
 
 
 def _default_reward(env: EnvName) -> Reward:

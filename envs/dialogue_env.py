@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium as gym
 
+from duologue.envs.contexts import LoggedContexts
 from duologue.envs.dynamics import DialogueDynamics, Transition
-from duologue.envs.parts import CALL_TIMEOUT, MAX_CHARS, DialogueParts, check_options, info_of
+from duologue.envs.parts import CALL_TIMEOUT, MAX_CHARS, check_options, info_of, make_parts
 from duologue.envs.spaces import UnicodeText
 from duologue.envs.tasks.base import TaskSource
 from duologue.envs.transcript import print_messages, transcript
@@ -31,24 +33,27 @@ class DialogueEnv(gym.Env[str, str]):
 
     def __init__(
         self,
-        tasks: TaskSource,
+        tasks: TaskSource | None,
         simulator: Simulator,
         reward: Reward,
         max_turns: int = 8,
         max_chars: int = MAX_CHARS,
         call_timeout: float | None = CALL_TIMEOUT,
         render_mode: str | None = None,
+        contexts: LoggedContexts | str | Path | None = None,
     ) -> None:
         """Make the environment.
 
         Args:
-            tasks: where tasks come from.
+            tasks: where tasks come from; None if ``contexts`` bring them.
             simulator: the user.
             reward: scores finished dialogues.
             max_turns: most replies of the assistant; the last one is scored but not answered.
             max_chars: most characters in a message. A longer reply ends the dialogue, and is scored as it is.
             call_timeout: seconds that one call of the simulator or of the reward may take; None = no limit.
             render_mode: "ansi" (``render`` returns the transcript), "human" (messages are printed as they come), None.
+            contexts: logged histories (or a JSONL file of logged dialogues) that episodes begin with instead of the
+                user's opening. ``max_turns`` and the reward then concern only what the assistant says after them.
 
         Raises:
             DuologueError: if an argument cannot work.
@@ -56,7 +61,8 @@ class DialogueEnv(gym.Env[str, str]):
         if render_mode not in (None, *self.metadata["render_modes"]):
             fix = did_you_mean(str(render_mode), self.metadata["render_modes"])
             raise DuologueError(f"There is no render mode {render_mode!r}. {fix}")
-        self.parts = DialogueParts(tasks, DialogueDynamics(simulator, reward, max_turns, max_chars, call_timeout))
+        dynamics = DialogueDynamics(simulator, reward, max_turns, max_chars, call_timeout)
+        self.parts = make_parts(tasks, dynamics, contexts)
         self.observation_space = UnicodeText(max_chars)
         self.action_space = UnicodeText(max_chars)
         self.render_mode = render_mode
@@ -74,20 +80,21 @@ class DialogueEnv(gym.Env[str, str]):
 
         Args:
             seed: seeds the choice of tasks and users from here on.
-            options: ``{"task_id": …}`` asks for one task.
+            options: ``{"task_id": …}`` asks for one task (with ``contexts``, for any of its contexts).
 
         Returns:
-            The opening user message and ``info``. If the user failed to open, the message is "", ``info`` has
-            ``stop_reason`` and ``error``, and the next step returns at once, truncated and not scored.
+            The opening user message and ``info``. With ``contexts``, the last message of a logged history, which
+            ``info["messages"]`` has as a whole, and ``info["context_id"]``. If the user failed to open, the message is
+            "", ``info`` has ``stop_reason`` and ``error``, and the next step returns at once, truncated and not scored.
 
         Raises:
             DuologueError: for an unknown option or task id; the message names the nearest.
         """
         super().reset(seed=seed)
         task_id = check_options(options, ("task_id",)).get("task_id")
-        task, dialogue_seed = self.parts.start(self.np_random, task_id)
+        opened = self.parts.open([self.np_random], [task_id])[0]
         self._over, self._printed = False, 0
-        return self._arrive(self.parts.dynamics.open([task], [dialogue_seed])[0])
+        return self._arrive(opened)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Say ``action`` to the user.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
+from duologue.envs.contexts import LoggedContexts
 from duologue.envs.defaults import fill_parts
 from duologue.envs.dialogue_env import DialogueEnv
 from duologue.envs.parts import CALL_TIMEOUT, MAX_CHARS
@@ -33,7 +35,7 @@ class MediumDocEditChatEnv(DialogueEnv):
 
     ## Starting State
     A task drawn from `tasks` by the seed of `reset` (or `options={"task_id": …}`) and the opening message of a user
-    whose persona is drawn from the same seed.
+    whose persona is drawn from the same seed. With `contexts`, a logged history that ends with the user.
 
     ## Episode End
     Terminated when the user is satisfied or gives up. Truncated after `max_turns` replies, after a reply of more than
@@ -43,7 +45,7 @@ class MediumDocEditChatEnv(DialogueEnv):
     ## Arguments
     `tasks`: a task source or what `make_tasks` takes; None = the built-in documents. `simulator`: a simulator or what
     `make_simulator` takes, `"scripted"` by default. `reward`: None = `BleuReward`. `max_turns` (6), `max_chars`,
-    `call_timeout` (seconds) and `render_mode` as in `DialogueEnv`. With scripted users the environment is
+    `call_timeout` (seconds), `render_mode` and `contexts` as in `DialogueEnv`. With scripted users the environment is
     deterministic. With a language model as the user it is as deterministic as that model's engine.
 
     ## Version History
@@ -61,9 +63,10 @@ class MediumDocEditChatEnv(DialogueEnv):
         max_chars: int = MAX_CHARS,
         call_timeout: float | None = CALL_TIMEOUT,
         render_mode: str | None = None,
+        contexts: LoggedContexts | str | Path | None = None,
     ) -> None:
-        parts = fill_parts("MediumDocEditChat", tasks, simulator, reward)
-        super().__init__(*parts, max_turns, max_chars, call_timeout, render_mode)
+        parts = fill_parts("MediumDocEditChat", tasks, simulator, reward, logged=contexts is not None)
+        super().__init__(*parts, max_turns, max_chars, call_timeout, render_mode, contexts)
 
 
 class MediumDocEditChatVectorEnv(DialogueVectorEnv):
@@ -81,6 +84,7 @@ class MediumDocEditChatVectorEnv(DialogueVectorEnv):
         max_chars: int = MAX_CHARS,
         call_timeout: float | None = CALL_TIMEOUT,
         render_mode: str | None = None,
+        contexts: LoggedContexts | str | Path | None = None,
     ) -> None:
-        parts = fill_parts("MediumDocEditChat", tasks, simulator, reward)
-        super().__init__(num_envs, *parts, max_turns, max_chars, call_timeout, render_mode)
+        parts = fill_parts("MediumDocEditChat", tasks, simulator, reward, logged=contexts is not None)
+        super().__init__(num_envs, *parts, max_turns, max_chars, call_timeout, render_mode, contexts)

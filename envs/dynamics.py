@@ -13,6 +13,8 @@ a limit outside the env        ""                  outcome                  the 
 the simulator failed twice     ""                  0.0, and not scored      ``simulator_error``
 the policy failed              ""                  0.0, and not scored      ``policy_error``
 =============================  ==================  =======================  ===================
+
+A dialogue may begin with a given history (``Dialogue.given``): the simulator reads it, the reward never sees it.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ class Transition:
     """The user's turn, if one was taken."""
     error: str | None = None
     """What broke and how to fix it."""
+    context_id: str | None = None
+    """Which logged context this dialogue was just begun with, if any."""
 
     @property
     def terminated(self) -> bool:
@@ -72,7 +76,7 @@ class DialogueDynamics:
     reward: Reward
     """Scores finished dialogues."""
     max_turns: int
-    """Most replies of the assistant in a dialogue."""
+    """Most replies of the assistant in a dialogue; those of a logged history that it began with do not count."""
     max_chars: int
     """Most characters in a message. A longer reply ends the dialogue; a longer user message is cut to it."""
     call_timeout: float | None
@@ -127,7 +131,7 @@ class DialogueDynamics:
         dialogue = _open(dialogue).then("assistant", without_surrogates(text))
         if len(text) > self.max_chars:
             return dialogue.ended(StopReason.MESSAGE_LIMIT)
-        if len(dialogue.said_by("assistant")) >= self.max_turns:
+        if len(dialogue.own.said_by("assistant")) >= self.max_turns:
             return dialogue.ended(StopReason.TURN_LIMIT)
         return dialogue
 
@@ -158,7 +162,7 @@ class DialogueDynamics:
         return UserTurn(text[: self.max_chars], stop, tuple(turn.acts), notes)
 
     def _scored(self, transitions: list[Transition]) -> list[Transition]:
-        over = [t.dialogue for t in transitions if t.dialogue.stop is not None and not t.dialogue.stop.is_error]
+        over = [t.dialogue.own for t in transitions if t.dialogue.stop is not None and not t.dialogue.stop.is_error]
         scores = iter(score_all(self.reward, over, self.call_timeout))
         ends = (t.dialogue.stop is not None and not t.dialogue.stop.is_error for t in transitions)
         return [_with_score(t, next(scores)) if end else t for t, end in zip(transitions, ends, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -12,8 +13,9 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from duologue.envs.contexts import LoggedContexts
 from duologue.envs.dynamics import DialogueDynamics, Transition
-from duologue.envs.parts import CALL_TIMEOUT, MAX_CHARS, DialogueParts, check_options, info_of
+from duologue.envs.parts import CALL_TIMEOUT, MAX_CHARS, check_options, info_of, make_parts
 from duologue.envs.spaces import UnicodeText
 from duologue.envs.tasks.base import TaskSource
 from duologue.envs.transcript import transcript
@@ -45,13 +47,14 @@ class DialogueVectorEnv(gym.vector.VectorEnv[Texts, Sequence[str], NDArray[Any]]
     def __init__(
         self,
         num_envs: int,
-        tasks: TaskSource,
+        tasks: TaskSource | None,
         simulator: Simulator,
         reward: Reward,
         max_turns: int = 8,
         max_chars: int = MAX_CHARS,
         call_timeout: float | None = CALL_TIMEOUT,
         render_mode: str | None = None,
+        contexts: LoggedContexts | str | Path | None = None,
     ) -> None:
         """Make N environments; the other arguments are those of ``DialogueEnv``.
 
@@ -62,7 +65,8 @@ class DialogueVectorEnv(gym.vector.VectorEnv[Texts, Sequence[str], NDArray[Any]]
             raise DuologueError(f"num_envs is {num_envs}. Pass at least 1.")
         if render_mode not in (None, "ansi"):
             raise DuologueError(f"Vector environments cannot render {render_mode!r}. Pass 'ansi' or nothing.")
-        self.parts = DialogueParts(tasks, DialogueDynamics(simulator, reward, max_turns, max_chars, call_timeout))
+        dynamics = DialogueDynamics(simulator, reward, max_turns, max_chars, call_timeout)
+        self.parts = make_parts(tasks, dynamics, contexts)
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.single_observation_space = self.single_action_space = UnicodeText(max_chars)
@@ -100,8 +104,7 @@ class DialogueVectorEnv(gym.vector.VectorEnv[Texts, Sequence[str], NDArray[Any]]
             raise DuologueError("The first reset must start every slot. Leave out reset_mask.")
         ids = self._per_slot(options.get("task_id"), "task_id")
         self._seed(slots, self._seeds(seed))
-        starts = [self.parts.start(self._rng(i), ids[i]) for i in slots]
-        opened = self.parts.dynamics.open([task for task, _ in starts], [seed for _, seed in starts])
+        opened = self.parts.open([self._rng(i) for i in slots], [ids[i] for i in slots])
         self._slots = self._slots or list(opened)
         self._terminations[slots] = self._truncations[slots] = False
         return self._arrive(dict(zip(slots, opened, strict=True)))

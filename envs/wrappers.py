@@ -41,8 +41,8 @@ class HistoryObservation(gym.Wrapper[Obs, str, str, str], Generic[Obs]):
         if not isinstance(env.unwrapped, DialogueEnv):
             raise DuologueError(f"{env} is no DialogueEnv. Wrap MathChat-v0, MediumDocEditChat-v0 or one of your own.")
         super().__init__(cast("gym.Env[Obs, str]", env))
-        dynamics = env.unwrapped.parts.dynamics
-        self.max_chars, self.max_messages = dynamics.max_chars, 2 * dynamics.max_turns + 1
+        parts = env.unwrapped.parts
+        self.max_chars, self.max_messages = parts.dynamics.max_chars, parts.max_messages
 
     @abstractmethod
     def observe(self, messages: Sequence[Message]) -> Obs:

@@ -111,7 +111,7 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             [list(e.prompt_ids) or [pad] for e in episodes],
             [list(e.completion_ids) or [pad] for e in episodes],
             [trained_mask(e) or [0] for e in episodes],
-            [[dict(m) for m in e.messages[1:]] for e in episodes],
+            [[dict(m) for m in e.messages[max(1, e.given) :]] for e in episodes],
             [list(e.logprobs) or [0.0] for e in episodes],
             {"episode_reward": self._rewards},
             None,

@@ -17,7 +17,7 @@ def dialogue_metrics(episodes: Sequence[Episode], group_size: int) -> dict[str, 
     """
     n = len(episodes)
     flat = flat_groups([e.reward for e in episodes], group_size)
-    words = [len(m["content"].split()) for e in episodes for m in e.messages if m["role"] == "user"]
+    words = [len(m["content"].split()) for e in episodes for m in e.played if m["role"] == "user"]
     metrics = {
         "dialogue/turns": sum(e.n_turns for e in episodes) / n,
         "dialogue/policy_tokens": sum(sum(e.completion_mask) for e in episodes) / n,
@@ -41,5 +41,5 @@ def flat_groups(rewards: Sequence[float | None], group_size: int) -> list[bool]:
 
 def _distinct(episodes: Sequence[Episode]) -> float:
     """Share of distinct texts among all replies: a collapse of the policy shows here first."""
-    replies = [m["content"] for e in episodes for m in e.messages if m["role"] == "assistant"]
+    replies = [m["content"] for e in episodes for m in e.played if m["role"] == "assistant"]
     return len(set(replies)) / max(1, len(replies))

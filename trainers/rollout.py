@@ -38,6 +38,7 @@ class _Slot:
     start: Start
     conversation: Conversation
     task_id: str
+    given: int = 0
     notes: dict[str, float] = field(default_factory=dict)
     acts: list[tuple[str, ...]] = field(default_factory=list)
     total: float = 0.0
@@ -121,8 +122,15 @@ class Rollout:
             self._slots[i] = self._opened(job, start, texts[i], _info_at(infos, i))
 
     def _opened(self, job: int, start: Start, text: str, info: Mapping[str, Any]) -> _Slot:
-        opening = Conversation((Message(role="user", content=text),), seed=start.agent_seed)
-        slot = _Slot(job, start, opening, str(info.get("task_id", f"seed-{start.seed}")))
+        history = tuple(info.get("messages", ()))
+        opening = history if len(history) > 1 else (Message(role="user", content=text),)
+        slot = _Slot(
+            job,
+            start,
+            Conversation(opening, seed=start.agent_seed),
+            task_id=str(info.get("task_id", f"seed-{start.seed}")),
+            given=len(history) if "context_id" in info else 0,
+        )
         slot.hear("", 0.0, info)
         if "stop_reason" in info:
             slot.ended = (StopReason(info["stop_reason"]), info)
@@ -213,6 +221,7 @@ class Rollout:
             completion_mask=tuple(row.mask),
             logprobs=tuple(row.logprobs),
             spans=tuple(row.spans),
+            given=slot.given,
             error=info.get("error"),
             seconds=dict(self._seconds),
         )
