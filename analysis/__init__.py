@@ -6,22 +6,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from duologue.analysis.config import EvaluateConfig, RolloutConfig
+    from duologue.analysis.collect import Collected, collect, collect_counted
+    from duologue.analysis.config import CollectConfig, EvaluateConfig, RolloutConfig
     from duologue.analysis.evaluation import evaluate
-    from duologue.analysis.figures import learning_curve, score_bars
+    from duologue.analysis.figures import learning_curve, line_chart, score_bars
     from duologue.analysis.play import rollout
     from duologue.analysis.report import markdown, table, transcript
     from duologue.analysis.stats import Estimate, difference, mean, ratio, score_mean, share
     from duologue.analysis.summary import EvaluationReport, summarise
+    from duologue.analysis.user_rates import UserRates
 
 _HOMES = {
+    "CollectConfig": "config",
+    "Collected": "collect",
     "Estimate": "stats",
     "EvaluateConfig": "config",
     "EvaluationReport": "summary",
     "RolloutConfig": "config",
+    "UserRates": "user_rates",
+    "collect": "collect",
+    "collect_counted": "collect",
     "difference": "stats",
     "evaluate": "evaluation",
     "learning_curve": "figures",
+    "line_chart": "figures",
     "markdown": "report",
     "mean": "stats",
     "ratio": "stats",
@@ -35,13 +43,19 @@ _HOMES = {
 }
 
 __all__ = [
+    "CollectConfig",
+    "Collected",
     "Estimate",
     "EvaluateConfig",
     "EvaluationReport",
     "RolloutConfig",
+    "UserRates",
+    "collect",
+    "collect_counted",
     "difference",
     "evaluate",
     "learning_curve",
+    "line_chart",
     "markdown",
     "mean",
     "ratio",

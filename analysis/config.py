@@ -60,3 +60,11 @@ class EvaluateConfig(RolloutConfig):
     output: str = _help("Folder for episodes.jsonl, report.json and report.md.", "runs/evaluate")
     resume: bool = _help("Keep the episodes that the folder has and play only what is missing.", True)
     overwrite: bool = _help("Throw away the episodes that the folder has.", False)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectConfig(RolloutConfig):
+    """Dialogues to be kept as logs, for cloning, calibration or static-context training."""
+
+    output: str = _help("JSONL file for the logs.", "logs.jsonl")
+    overwrite: bool = _help("Throw away the episodes that were played for this output before.", False)

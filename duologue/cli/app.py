@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
-from duologue.analysis.config import EvaluateConfig, RolloutConfig
-from duologue.cli.flags import configured
+from duologue.analysis.compare.config import CompareConfig
+from duologue.analysis.config import CollectConfig, EvaluateConfig, RolloutConfig
+from duologue.cli.calibrate import add_calibration
+from duologue.cli.compare import EXAMPLES as COMPARE_EXAMPLES
+from duologue.cli.compare import run_compare
+from duologue.cli.flags import configured, with_clean_errors
+from duologue.cli.logs import logs, run_collect
 from duologue.cli.play import PlayConfig, play_dialogue
 from duologue.cli.progress import progress_line
 from duologue.trainers.config import InteractiveConfig
@@ -19,6 +27,8 @@ app = typer.Typer(
 )
 train = typer.Typer(help="Train a policy.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(train, name="train")
+app.add_typer(logs, name="logs")
+add_calibration(app, train)
 
 _SHOWN = 3
 
@@ -76,6 +86,15 @@ def rollout_command(config: RolloutConfig) -> None:
     typer.echo(f"\n{len(episodes)} episodes are in {config.output}")
 
 
+app.command(
+    "collect",
+    epilog=_examples(
+        "duologue collect MathChat-v0 --agent default --episodes 500 --output logs.jsonl",
+        "duologue collect MathChat-v0 --agent my_module:reply --simulator scripted --episodes 2000",
+    ),
+)(configured(CollectConfig)(run_collect))
+
+
 @train.command(
     "interactive",
     epilog=_examples(
@@ -94,6 +113,9 @@ def train_interactive_command(config: InteractiveConfig) -> None:
     typer.echo(f"The trained policy is in {InteractiveTrainer(config).train()}")
 
 
+app.command("compare", epilog=_examples(*COMPARE_EXAMPLES))(configured(CompareConfig)(run_compare))
+
+
 @app.command(
     "play", epilog=_examples("duologue play MathChat-v0", "duologue play MediumDocEditChat-v0 --simulator scripted")
 )
@@ -101,3 +123,23 @@ def train_interactive_command(config: InteractiveConfig) -> None:
 def play_command(config: PlayConfig) -> None:
     """Play the assistant yourself, at the terminal."""
     play_dialogue(config)
+
+
+@app.command(
+    "user-rates",
+    epilog=_examples(
+        "duologue user-rates runs/after/episodes.jsonl",
+        "duologue user-rates scripted.jsonl prompted.jsonl --tasks math:level=2,split=test",
+    ),
+)
+def user_rates_command(
+    files: Annotated[list[Path], typer.Argument(metavar="EPISODES.jsonl…", help="Files of episodes.")],
+    tasks: Annotated[
+        str | None,
+        typer.Option("--tasks", help="Task source; the default is the run's own, or the environment's test split."),
+    ] = None,
+) -> None:
+    """Measure the users of finished dialogues: what they let pass, give away and tell at once, a column per file."""
+    from duologue.cli.user_rates import print_user_rates
+
+    with_clean_errors(lambda: print_user_rates(files, tasks))

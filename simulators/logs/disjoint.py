@@ -66,8 +66,8 @@ def check_disjoint(train: Sequence[LoggedDialogue], test: Sequence[LoggedDialogu
     if found:
         quoted = "; ".join(map(str, found[:_QUOTED]))
         raise DuologueError(
-            f"Training and test dialogues share {len(found)} things: {quoted}. Remove them from one side, or split again "
-            "with split_logs or duologue logs split."
+            f"Training and test dialogues share {len(found)} things: {quoted}. Remove them from one side, or split "
+            "again with split_logs or duologue logs split."
         )
 
 

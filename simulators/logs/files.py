@@ -135,6 +135,4 @@ def _warnings(dialogues: list[tuple[int, LoggedDialogue]]) -> Iterator[Problem]:
     bare = [line for line, dialogue in dialogues if not dialogue.task.reference.strip()]
     if bare:
         what = f"{len(bare)} of {len(dialogues)} tasks have no reference, the first on line {bare[0]}."
-        yield Problem(
-            None, what, "They can teach how users talk, but give no score: add references for that.", "warning"
-        )
+        yield Problem(None, what, "They teach how users talk, but give no score: add references for that.", "warning")

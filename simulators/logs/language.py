@@ -20,7 +20,6 @@ _NO_SCRIPT = (
     "FEMININE",
     "MASCULINE",
     "MICRO",
-    "SCRIPT",
     "DOUBLE",
 )
 

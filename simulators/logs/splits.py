@@ -71,8 +71,8 @@ def _key(dialogue: LoggedDialogue, by: By) -> str:
         return dialogue.content_hash
     if dialogue.person is None:
         raise DuologueError(
-            f"Nobody knows whose dialogue {dialogue.dialogue_id!r} is, so it cannot be split by person. Fill in 'person', "
-            "or split by task or dialogue."
+            f"It is not known whose dialogue {dialogue.dialogue_id!r} is, so it cannot be split by person. Fill in "
+            "'person', or split by task or dialogue."
         )
     return dialogue.person
 
@@ -87,6 +87,6 @@ def _refuse_empty(parts: Mapping[str, Sequence[LoggedDialogue]], by: str) -> Non
     for name, part in parts.items():
         if not part:
             raise DuologueError(
-                f"Of {total} dialogues, split by {by}, none falls into {name!r}. Give more dialogues, a larger share or "
-                "another seed."
+                f"Of {total} dialogues, split by {by}, none falls into {name!r}. Give more dialogues, a larger share "
+                "or another seed."
             )

@@ -28,8 +28,8 @@ def said(turns: Iterable[tuple[str, object]]) -> tuple[tuple[Message, ...], dict
 
     Returns:
         The messages (none if no user spoke), and counts that are not 0: ``system_dropped``, ``blank_dropped``,
-        ``leading_dropped`` (assistant turns before the first user turn), ``merged`` (turns joined to the one before them
-        by the same speaker, with a line end between).
+        ``leading_dropped`` (assistant turns before the first user turn), ``merged`` (turns joined to the one before
+        them by the same speaker, with a line end between).
     """
     counts = {"system_dropped": 0, "blank_dropped": 0, "leading_dropped": 0, "merged": 0}
     messages: list[Message] = []

@@ -40,8 +40,8 @@ def halie(row: Row, dialogue_id: str) -> LoggedDialogue | None:
 def bridge(row: Row, dialogue_id: str) -> LoggedDialogue | None:
     """Read a snippet of Bridge (Wang et al., NAACL 2024): the pupil is the user, the tutor the assistant.
 
-    The messages are the history ``c_h`` and the tutor's own reply ``c_r``, not the expert's revision. The instruction is
-    the lesson's topic; there is no reference.
+    The messages are the history ``c_h`` and the tutor's own reply ``c_r``, not the expert's revision. The instruction
+    is the lesson's topic; there is no reference.
     """
     turns = [*_chat(row, "c_h"), *_chat(row, "c_r")]
     labels = {name: optional(row, name) for name in ("e", "z_what", "z_why")}

@@ -1,8 +1,8 @@
 """SimulatorArena (Dou et al., EMNLP 2025): people who are tutored in maths or write documents with an assistant.
 
 Reads the published annotations (``user_queries``, ``ai_responses``) and rows with ``messages``. Tutoring: the published
-file leaves the problems out; add columns ``problem`` and ``solution`` from MATH. People went on to a similar second problem:
-``problem_1_turns`` in the metadata says how many user turns are about the task.
+file leaves the problems out; add columns ``problem`` and ``solution`` from MATH. Many people went on to a similar
+second problem: ``problem_1_turns`` in the metadata says how many user turns are about the task.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _math_task(row: Row, dialogue_id: str) -> Task:
 
 
 def _document_task(row: Row, dialogue_id: str) -> Task:
-    """Outline: the questions about what the document should say; facts: the person's answers, where the row has them."""
+    """Outline: the questions about what the document should say; facts: the person's answers, if the row has them."""
     history = [text for text in row.data.get("document_history") or [] if isinstance(text, str) and text.strip()]
     return Task(
         task_id=f"task-{optional(row, 'id') or dialogue_id}",
