@@ -75,14 +75,18 @@ def load_model(
 
 
 def _beside(name: str, adapter: Path, folder: str, dtype: str, device: str) -> LoadedModel | None:
-    """Return the adapter on a frozen base that is in memory, or None if there is none."""
+    """Return the adapter on a frozen base that is in memory, or None if there is none that can be shared."""
     from duologue.engines.shared import frozen_base, second_tree
 
     found = frozen_base(folder, None if dtype == "auto" else dtype, device)
     if found is None:
         return None
+    try:
+        tree: Any = second_tree(found[0])
+    except RuntimeError:  # an architecture that cannot be built without weights
+        return None
     with _quiet():
-        tree: Any = _adapted(second_tree(found[0]), adapter, trainable=False)
+        tree = _adapted(tree, adapter, trainable=False)
         return LoadedModel(tree.eval(), _tokenizer(folder, adapter), _signature(name, found[1]))
 
 

@@ -75,11 +75,21 @@ def second_tree(model: PreTrainedModel) -> PreTrainedModel:
         for held in (module._parameters, module._buffers):
             for leaf in [leaf for leaf, tensor in held.items() if tensor is not None]:
                 held[leaf] = tensors.get(f"{module_name}.{leaf}" if module_name else leaf, held[leaf])
+    _lend_attributes(model, tree)
     lost = [name for name, tensor in (*tree.named_parameters(), *tree.named_buffers()) if tensor.is_meta]
     if lost:
         raise RuntimeError(f"{type(model).__name__} keeps {lost[0]} elsewhere, so its weights cannot be shared.")
     tree.generation_config = copy.deepcopy(model.generation_config)
     return tree.eval()  # type: ignore[no-any-return]
+
+
+def _lend_attributes(model: PreTrainedModel, tree: Any) -> None:
+    """Give the tree what modules keep as plain attributes, such as frequencies of rotary embeddings."""
+    sources = {name.replace(".base_layer", ""): module for name, module in model.named_modules()}
+    for name, module in tree.named_modules():
+        for key, value in list(vars(module).items()):
+            if isinstance(value, torch.Tensor) and value.is_meta:
+                setattr(module, key, getattr(sources[name], key))
 
 
 def base_tensors(model: PreTrainedModel) -> dict[str, Any]:

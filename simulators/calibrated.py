@@ -33,8 +33,8 @@ class CalibratedUser:
     its own.
 
     Notes: ``unparsed`` (no decision line: the user goes on), ``cut`` (the cap on a turn's tokens bit; the turn is
-    kept), ``resampled`` (said nothing but went on, and was asked once more), ``blank`` (said nothing again: "..." stands
-    there).
+    kept), ``resampled`` (said nothing but went on, and was asked once more), ``blank`` (said nothing again: the text
+    becomes "...").
 
     Args:
         folder: output of ``duologue calibrate``.

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from duologue.trainers.agents import Agent, ChatAgent, FunctionAgent, Limits, TokenAgent
+    from duologue.trainers.calibrated import train_calibrated
+    from duologue.trainers.calibration import calibrate
+    from duologue.trainers.calibration_config import CalibrateConfig, CalibratedConfig
     from duologue.trainers.config import InteractiveConfig
     from duologue.trainers.conversation import Conversation, Reply
     from duologue.trainers.interactive import InteractiveTrainer
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Agent": "agents",
+    "CalibrateConfig": "calibration_config",
+    "CalibratedConfig": "calibration_config",
     "ChatAgent": "agents",
     "Conversation": "conversation",
     "FunctionAgent": "agents",
@@ -24,10 +29,14 @@ _HOMES = {
     "Rollout": "rollout",
     "Start": "rollout",
     "TokenAgent": "agents",
+    "calibrate": "calibration",
+    "train_calibrated": "calibrated",
 }
 
 __all__ = [
     "Agent",
+    "CalibrateConfig",
+    "CalibratedConfig",
     "ChatAgent",
     "Conversation",
     "FunctionAgent",
@@ -38,6 +47,8 @@ __all__ = [
     "Rollout",
     "Start",
     "TokenAgent",
+    "calibrate",
+    "train_calibrated",
 ]
 
 

@@ -85,7 +85,7 @@ def _parameter(field: Field[Any], hint: Any, *, argument: bool) -> inspect.Param
     if kind is dict:
         option = typer.Option(flag, help=f"{text} KEY=VALUE (repeat it) or a JSON object.", metavar="KEY=VALUE")
         return _keyword(field.name, Annotated[list[str] | None, option])
-    if field.default is not None:
+    if field.default not in (None, ""):
         text += f" [default: {_shown(flag, field.default)}]"
     if argument:
         return _keyword(field.name, Annotated[kind | None, typer.Argument(help=text)])
