@@ -1,6 +1,7 @@
 """Who a scripted user is: personas, and the mixes that they are drawn from."""
 
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -135,7 +136,7 @@ def find_mix(mix: str | Mix) -> Mix:
     name, *pieces = mix.split(",")
     if name not in MIXES:
         raise DuologueError(f"There is no mix of users named {name!r}. {did_you_mean(name, MIXES)}")
-    rates = dict(_rate(mix, piece) for piece in pieces)
+    rates: dict[str, Any] = dict(_rate(mix, piece) for piece in pieces)
     if len(rates) < len(pieces):
         raise DuologueError(f"The users {mix!r} have a rate twice. Give each rate once.")
     return replace(MIXES[name], **rates)
