@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 from duologue.analysis.config import EvaluateConfig
-from duologue.analysis.play import OnProgress, VectorEnv, agent_of, env_of, play, starts_of
+from duologue.analysis.play import MakeEnv, OnProgress, VectorEnv, agent_of, env_of, play, starts_of
 from duologue.analysis.report import markdown
 from duologue.analysis.store import EvaluationFolder
 from duologue.analysis.summary import EvaluationReport, summarise
@@ -19,10 +19,15 @@ from duologue.trainers.agents import Agent, ChatAgent, TokenAgent
 
 TEST_TASKS = {"MathChat": "math:level=1,split=test", "MediumDocEditChat": "documents:length=short,split=test"}
 """Test split of each shipped environment, by its name without version."""
+_OBJECT: dict[str, Any] = dict.fromkeys(("simulator", "tasks", "max_turns"))
+"""What a configuration does not say about an environment that was given as an object."""
 
 
 def evaluate(
-    config: EvaluateConfig, agent: Agent | None = None, on_progress: OnProgress | None = None
+    config: EvaluateConfig,
+    agent: Agent | None = None,
+    make_env: MakeEnv | None = None,
+    on_progress: OnProgress | None = None,
 ) -> EvaluationReport:
     """Measure an agent. Episodes that fail are unscored and counted; the evaluation goes on.
 
@@ -33,6 +38,9 @@ def evaluate(
     Args:
         config: what to measure.
         agent: plays the assistant; None = the one that ``config.agent`` names.
+        make_env: makes a vector environment with ``cut`` and without autoreset from a number of slots, for users that
+            are objects and environments of others; then ``config.env``, ``simulator``, ``tasks`` and ``max_turns`` are
+            not read, and its ``signature`` says what is measured. None = the one that the configuration names.
         on_progress: follows the episodes.
 
     Raises:
@@ -43,14 +51,13 @@ def evaluate(
     folder = EvaluationFolder(config.output)
     starts = starts_of(config.seed, config.episodes)
     done = {} if config.overwrite else {e.seed: e for e in folder.read(config.resume)}
-    env = env_of(config, sum(start.seed not in done for start in starts))
-    identity = f"{getattr(env, 'signature', f'env:{config.env}')}|{_agent_part(agent)}|seed:{config.seed}"
-    folder.claim(identity, asdict(config), afresh=config.overwrite)
+    env = env_of(config, sum(start.seed not in done for start in starts), make_env)
+    used = asdict(config) | (_OBJECT | {"env": getattr(env, "env_id", type(env).__name__)} if make_env else {})
+    identity = f"{getattr(env, 'signature', 'env:' + used['env'])}|{_agent_part(agent)}|seed:{config.seed}"
+    folder.claim(identity, used, afresh=config.overwrite)
     episodes = play(env, agent, starts, done, folder.episodes, on_progress)
     report = summarise(episodes, f"{identity}|n:{len(starts)}", _find_task(env))
-    folder.write(
-        "report.json", json.dumps({**report.to_json(), "config": asdict(config)}, indent=2, ensure_ascii=False)
-    )
+    folder.write("report.json", json.dumps({**report.to_json(), "config": used}, indent=2, ensure_ascii=False))
     folder.write("report.md", markdown(report))
     return report
 

@@ -18,6 +18,8 @@ from duologue.trainers.rollout import Rollout, Start
 from duologue.types import Episode
 
 VectorEnv = gym.vector.VectorEnv[Any, Any, Any]
+MakeEnv = Callable[[int], VectorEnv]
+"""Makes a vector environment with so many slots."""
 OnProgress = Callable[[int, int, float | None], None]
 """Called with episodes done, episodes in all, and the mean score so far (None before the first)."""
 
@@ -28,13 +30,20 @@ def agent_of(config: RolloutConfig) -> Agent:
     return make_agent(config.agent, limits, config.temperature, config.system_prompt)
 
 
-def env_of(config: RolloutConfig, episodes: int) -> VectorEnv:
-    """Make the native vector environment that a configuration names, with no more slots than there are episodes.
+def env_of(config: RolloutConfig, episodes: int, make_env: MakeEnv | None = None) -> VectorEnv:
+    """Make a vector environment with no more slots than there are episodes: the native one that a configuration names.
+
+    Args:
+        config: names environment, user and tasks.
+        episodes: to be played.
+        make_env: makes another one from a number of slots.
 
     Raises:
         DuologueError: if there is no such environment, or it cannot be made.
     """
     slots = max(1, min(config.num_envs, episodes))
+    if make_env is not None:
+        return make_env(slots)
     given = _given(simulator=config.simulator, tasks=config.tasks, max_turns=config.max_turns)
     with named_errors(config.env):
         return gym.make_vec(config.env, num_envs=slots, vectorization_mode="vector_entry_point", **given)
