@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from duologue.analysis.collect import Collected, collect, collect_counted
+    from duologue.analysis.collect import Collected, collect_counted
     from duologue.analysis.config import CollectConfig, EvaluateConfig, RolloutConfig
     from duologue.analysis.evaluation import evaluate
     from duologue.analysis.figures import learning_curve, line_chart, score_bars
@@ -24,7 +24,6 @@ _HOMES = {
     "EvaluationReport": "summary",
     "RolloutConfig": "config",
     "UserRates": "user_rates",
-    "collect": "collect",
     "collect_counted": "collect",
     "difference": "stats",
     "evaluate": "evaluation",
@@ -50,7 +49,6 @@ __all__ = [
     "EvaluationReport",
     "RolloutConfig",
     "UserRates",
-    "collect",
     "collect_counted",
     "difference",
     "evaluate",

@@ -16,6 +16,8 @@ from duologue.simulators.logs import LoggedDialogue, write_logs
 from duologue.trainers.agents import Agent
 from duologue.types import Episode, Message, Task, alternates
 
+__all__ = ["CollectConfig", "Collected", "collect", "collect_counted", "logged_dialogues"]
+
 
 @dataclass(frozen=True, slots=True)
 class Collected:

@@ -14,7 +14,7 @@ from duologue.errors import DuologueError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from duologue.analysis.collect import CollectConfig
+    from duologue.analysis.config import CollectConfig
     from duologue.simulators.logs import LogSummary, Spread
 
 logs = typer.Typer(

@@ -73,9 +73,7 @@ def _scan(path: str | Path) -> tuple[list[tuple[int, LoggedDialogue]], list[Prob
             if not faults:
                 dialogues.append((number, LoggedDialogue.from_json(row)))
     if not dialogues and not problems:
-        problems = [
-            Problem(None, "holds no dialogues.", "Write one JSON object a line, with duologue collect or import.")
-        ]
+        problems = [Problem(None, "holds no dialogues.", "Write one JSON object a line, as duologue collect does.")]
     problems += [*_repeats(dialogues), *_warnings(dialogues)]
     return dialogues, sorted(problems, key=lambda problem: problem.line or 0)
 

@@ -95,11 +95,14 @@ def _messages_faults(messages: object) -> Iterator[Fault]:
         return
     roles = [m.get("role") if isinstance(m, dict) else None for m in messages]
     for k, (message, role) in enumerate(zip(messages, roles, strict=True)):
+        if not isinstance(message, dict):
+            yield f"message {k} is no object with 'role' and 'content'.", "Write it as one."
+            continue
         if role == "system":
             yield f"message {k} is a system message.", "Remove it: the log holds what both speakers said."
         elif role not in _TURNS:
             yield f"message {k} has the role {role!r:.40}.", "Write 'user' or 'assistant'."
-        yield from _content_faults(k, message.get("content") if isinstance(message, dict) else None)
+        yield from _content_faults(k, message.get("content"))
     spoken = [role for role in roles if role in _TURNS]
     if spoken and spoken != [_TURNS[k % 2] for k in range(len(spoken))]:
         yield "the roles are out of order.", f"Start with the user and take turns ({_first_break(spoken)})."
