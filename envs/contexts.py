@@ -40,7 +40,7 @@ class LoggedContexts:
     assistant turn of each dialogue, where its outcome was decided.
 
     Args:
-        dialogues: at least one, with distinct ids, each with at least one assistant turn.
+        dialogues: with distinct ids and at least one assistant turn among them; one without any has no context.
         turns: ``"all"`` or ``"final"``.
 
     Raises:
@@ -52,17 +52,17 @@ class LoggedContexts:
             raise DuologueError(f"There are no contexts of turns {turns!r}. {did_you_mean(str(turns), TURNS)}")
         self.turns = turns
         self.dialogues = tuple(dialogues)
-        if not self.dialogues:
-            raise DuologueError("There are no logged dialogues to take contexts from. Pass at least one.")
         self._contexts = tuple(context for dialogue in self.dialogues for context in _contexts(dialogue, turns))
+        if not self._contexts:
+            raise DuologueError("The logs hold no assistant turn to lead up to. Pass dialogues in which both spoke.")
         self._by_id = {context.context_id: context for context in self._contexts}
         if len(self._by_id) < len(self._contexts):
             raise DuologueError("Two logged dialogues have one dialogue_id. Give each its own.")
         self._by_task: dict[str, list[Context]] = {}
         for context in self._contexts:
             self._by_task.setdefault(context.task.task_id, []).append(context)
-        self.tasks = _tasks(self.dialogues)
-        """The tasks that the dialogues are about, each once."""
+        self.tasks = _tasks(d for d in self.dialogues if len(d.messages) > 1)
+        """The tasks that the contexts are about, each once."""
 
     @cached_property
     def signature(self) -> str:
@@ -115,7 +115,7 @@ def make_contexts(contexts: LoggedContexts | str | Path | None) -> LoggedContext
 def _contexts(dialogue: LoggedDialogue, turns: str) -> list[Context]:
     messages = _checked(dialogue)
     last = len(messages) // 2
-    numbers = range(1 if turns == "all" else last, last + 1)
+    numbers = range(1 if turns == "all" else max(1, last), last + 1)
     return [Context(f"{dialogue.dialogue_id}#{k}", dialogue.task, messages[: 2 * k - 1]) for k in numbers]
 
 
@@ -123,8 +123,6 @@ def _checked(dialogue: LoggedDialogue) -> tuple[Message, ...]:
     name, messages = f"The logged dialogue {dialogue.dialogue_id!r}", dialogue.messages
     if not alternates(messages):
         raise DuologueError(f"{name} must start with the user and take turns. Merge or drop its other messages.")
-    if len(messages) < 2:
-        raise DuologueError(f"{name} has no assistant turn, so nothing leads up to one. Leave it out.")
     if not all(m["content"].strip() for m in messages[: len(messages) // 2 * 2 : 2]):
         raise DuologueError(f"{name} has a blank user message, to which there is nothing to reply. Leave it out.")
     return tuple(Message(role=m["role"], content=without_surrogates(m["content"])) for m in messages)

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from duologue.trainers.act_agents import act_agent, load_sb3_agent
     from duologue.trainers.agents import Agent, ChatAgent, FunctionAgent, Limits, TokenAgent
     from duologue.trainers.calibrated import train_calibrated
     from duologue.trainers.calibration import calibrate
@@ -13,7 +14,12 @@ if TYPE_CHECKING:
     from duologue.trainers.config import InteractiveConfig
     from duologue.trainers.conversation import Conversation, Reply
     from duologue.trainers.interactive import InteractiveTrainer
+    from duologue.trainers.named_agents import parse_named_agents
+    from duologue.trainers.proactive import PROACTIVE_PROMPTS
     from duologue.trainers.rollout import Rollout, Start
+    from duologue.trainers.static import StaticTrainer
+    from duologue.trainers.static_config import StaticConfig
+    from duologue.trainers.trl_rollout import dialogue_rollout_func, seed_prompts
 
 _HOMES = {
     "Agent": "agents",
@@ -25,11 +31,19 @@ _HOMES = {
     "InteractiveConfig": "config",
     "InteractiveTrainer": "interactive",
     "Limits": "agents",
+    "PROACTIVE_PROMPTS": "proactive",
     "Reply": "conversation",
     "Rollout": "rollout",
     "Start": "rollout",
+    "StaticConfig": "static_config",
+    "StaticTrainer": "static",
     "TokenAgent": "agents",
+    "act_agent": "act_agents",
     "calibrate": "calibration",
+    "dialogue_rollout_func": "trl_rollout",
+    "load_sb3_agent": "act_agents",
+    "parse_named_agents": "named_agents",
+    "seed_prompts": "trl_rollout",
     "train_calibrated": "calibrated",
 }
 
@@ -43,11 +57,19 @@ __all__ = [
     "InteractiveConfig",
     "InteractiveTrainer",
     "Limits",
+    "PROACTIVE_PROMPTS",
     "Reply",
     "Rollout",
     "Start",
+    "StaticConfig",
+    "StaticTrainer",
     "TokenAgent",
+    "act_agent",
     "calibrate",
+    "dialogue_rollout_func",
+    "load_sb3_agent",
+    "parse_named_agents",
+    "seed_prompts",
     "train_calibrated",
 ]
 

@@ -8,49 +8,29 @@ end of turn carry loss.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from duologue.engines.chat import ChatFormat
 from duologue.engines.models import LoadedModel, load_model
 from duologue.errors import DuologueError
-from duologue.trainers.config import check_numbers, with_help
+from duologue.simulators.logs import read_logs
+from duologue.trainers.cloning_config import CloningConfig
 from duologue.trainers.conversation import Conversation, Reply, TokenRow, encode
 from duologue.trainers.supervised import Row, fit
 from duologue.types import Message, alternates
 
-
-@dataclass(frozen=True, slots=True)
-class CloningConfig:
-    """Behaviour cloning of the assistant."""
-
-    model: str = with_help("The model to start from.", "default")
-    system_prompt: str | None = with_help("System message of the policy; none by default.", None)
-    output: str = with_help("Folder for the trained model.", "runs/cloning")
-    epochs: float = with_help("Passes over the dialogues.", 1.0)
-    batch_size: int = with_help("Dialogues per optimiser step.", 8)
-    learning_rate: float = with_help("Learning rate of AdamW, decaying linearly to 0.", 2e-4)
-    max_total_tokens: int = with_help("Longest dialogue in tokens. A longer one is an error: nothing is cut.", 2048)
-    lora_rank: int = with_help("Rank of LoRA adapters on all linear layers; 0 trains every weight.", 16)
-    lora_top_layers: int | None = with_help("Put adapters on the last so many layers only.", None)
-    dtype: str = with_help("Weights: float32, bfloat16 or auto.", "auto")
-    seed: int = with_help("Seeds order and initialisation.", 0)
-
-    def __post_init__(self) -> None:
-        """Check what can be checked without loading anything.
-
-        Raises:
-            DuologueError: for a value that cannot work; the message names the field and the fix.
-        """
-        check_numbers(self)
+__all__ = ["CloningConfig", "as_reply", "clone", "training_rows"]
 
 
-def clone(config: CloningConfig, dialogues: Sequence[Sequence[Message]], loaded: LoadedModel | None = None) -> Path:
+def clone(
+    config: CloningConfig, dialogues: Sequence[Sequence[Message]] | None = None, loaded: LoadedModel | None = None
+) -> Path:
     """Train on dialogues and save the result.
 
     Args:
         config: everything that is not an object.
         dialogues: each starts with the user and takes turns; a last user turn carries no loss and is left out.
+            None reads the file ``config.dialogues``; logs in which only the user spoke have nothing to clone.
         loaded: a model in memory; the default loads ``config.model``.
 
     Returns:
@@ -59,10 +39,17 @@ def clone(config: CloningConfig, dialogues: Sequence[Sequence[Message]], loaded:
     Raises:
         DuologueError: if there are no dialogues, or one is malformed or longer than ``max_total_tokens``.
     """
+    dialogues = _logged(config) if dialogues is None else dialogues
     loaded = loaded or load_model(config.model, dtype=config.dtype)
     rows = training_rows(dialogues, ChatFormat(loaded.tokenizer, config.system_prompt), config.max_total_tokens)
     fit(config, rows, loaded)
     return Path(config.output)
+
+
+def _logged(config: CloningConfig) -> list[tuple[Message, ...]]:
+    if not config.dialogues:
+        raise DuologueError("There are no dialogues to clone. Set dialogues to a JSONL file of logs, or pass some.")
+    return [dialogue.messages for dialogue in read_logs(config.dialogues) if len(dialogue.messages) > 1]
 
 
 def training_rows(dialogues: Sequence[Sequence[Message]], chat: ChatFormat, max_total_tokens: int) -> list[Row]:

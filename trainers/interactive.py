@@ -20,6 +20,7 @@ import duologue.envs  # noqa: F401  (registers the environments)
 from duologue.engines.chat import ChatFormat
 from duologue.engines.hf import TransformersEngine
 from duologue.engines.models import LoadedModel, load_model
+from duologue.envs.contexts import LoggedContexts
 from duologue.envs.making import named_errors
 from duologue.errors import DuologueError, did_you_mean
 from duologue.trainers.adapters import lora_config
@@ -43,6 +44,9 @@ class InteractiveTrainer:
         >>> config = InteractiveConfig(env="MathChat-v0", simulator="scripted", steps=10)
         >>> InteractiveTrainer(config).train()  # doctest: +SKIP
     """
+
+    data: str | None = None
+    """Hash of the data that a run learns from, where files are such data; resuming with others is refused."""
 
     def __init__(
         self,
@@ -87,7 +91,7 @@ class InteractiveTrainer:
             DuologueError: if the output folder holds another run, if no token could be trained on for
                 ``max_empty_steps`` steps, or if sampling and training disagree about log-probabilities.
         """
-        checkpoint = claim(self.config)
+        checkpoint = claim(self.config, self.data)
         done = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
         self.episodes.keep(lambda row: row["step"] < done)
         self.metrics.keep(lambda row: row["step"] <= done)
@@ -143,9 +147,9 @@ class InteractiveTrainer:
         )
 
 
-def env_maker(config: InteractiveConfig) -> MakeEnv:
-    """Return a maker of the environment that a configuration describes."""
-    given = {"simulator": config.simulator, "tasks": config.tasks, "max_turns": config.max_turns}
+def env_maker(config: InteractiveConfig, contexts: LoggedContexts | None = None) -> MakeEnv:
+    """Return a maker of the environment that a configuration describes; ``contexts`` as in ``DialogueEnv``."""
+    given = {"simulator": config.simulator, "tasks": config.tasks, "max_turns": config.max_turns, "contexts": contexts}
     arguments: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
 
     def make(slots: int) -> gym.vector.VectorEnv[Any, Any, Any]:

@@ -10,12 +10,17 @@ from typing import Any
 from duologue.errors import DuologueError
 from duologue.trainers.config import InteractiveConfig
 
-_FREE = ("resume", "steps", "save_steps", "report_to", "output", "max_empty_steps")
-"""Fields that a resumed run may change: none of them alters the steps that were done."""
+_FREE = ("resume", "steps", "save_steps", "report_to", "output", "max_empty_steps", "dialogues", "held_out")
+"""Fields that a resumed run may change: none of them alters the steps that were done. Files may move; their content,
+where it is learned from, is compared by its hash."""
 
 
-def claim(config: InteractiveConfig) -> Path | None:
+def claim(config: InteractiveConfig, data: str | None = None) -> Path | None:
     """Note the configuration in the output folder and return the checkpoint to go on from, if there is one.
+
+    Args:
+        config: the run's.
+        data: hash of the files that the run learns from, if there are any.
 
     Raises:
         DuologueError: if the folder has checkpoints of another configuration, or ``resume`` is off and it has any.
@@ -27,7 +32,7 @@ def claim(config: InteractiveConfig) -> Path | None:
         raise DuologueError(
             f"{folder} holds checkpoints up to {found.name}. Go on from them with resume, or choose another output."
         )
-    ours = json.loads(json.dumps(asdict(config)))
+    ours = json.loads(json.dumps({**asdict(config), **({"data": data} if data else {})}))
     if found and note.is_file():
         theirs: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))
         changed = [name for name in ours if name not in _FREE and ours[name] != theirs.get(name)]

@@ -16,7 +16,7 @@ from duologue.cli.flags import configured, with_clean_errors
 from duologue.cli.logs import logs, run_collect
 from duologue.cli.play import PlayConfig, play_dialogue
 from duologue.cli.progress import progress_line
-from duologue.trainers.config import InteractiveConfig
+from duologue.cli.train import train
 
 app = typer.Typer(
     help="Multi-turn dialogue RL with pluggable user simulators.",
@@ -25,7 +25,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-train = typer.Typer(help="Train a policy.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(train, name="train")
 app.add_typer(logs, name="logs")
 add_calibration(app, train)
@@ -93,24 +92,6 @@ app.command(
         "duologue collect MathChat-v0 --agent my_module:reply --simulator scripted --episodes 2000",
     ),
 )(configured(CollectConfig)(run_collect))
-
-
-@train.command(
-    "interactive",
-    epilog=_examples(
-        "duologue train interactive MathChat-v0 --steps 100 --output runs/interactive",
-        "duologue train interactive --config train.yaml --learning-rate 1e-5 --trl optim=adamw_torch",
-    ),
-)
-@configured(InteractiveConfig)
-def train_interactive_command(config: InteractiveConfig) -> None:
-    """Train by interactive GRPO: whole on-policy dialogues with a simulated user.
-
-    Stop it at any time; the same command goes on from the last checkpoint.
-    """
-    from duologue.trainers import InteractiveTrainer
-
-    typer.echo(f"The trained policy is in {InteractiveTrainer(config).train()}")
 
 
 app.command("compare", epilog=_examples(*COMPARE_EXAMPLES))(configured(CompareConfig)(run_compare))

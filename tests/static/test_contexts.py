@@ -104,10 +104,10 @@ def broken(logs: SimpleNamespace, case: str) -> list[LoggedDialogue]:
 @pytest.mark.parametrize(
     ("case", "message"),
     [
-        ("none", r"no logged dialogues.* Pass at least one\.$"),
+        ("none", r"no assistant turn.* Pass dialogues in which both spoke\.$"),
         ("twice", r"one dialogue_id\. Give each its own\.$"),
         ("order", r"'b' must start with the user and take turns\. Merge or drop"),
-        ("alone", r"'x' has no assistant turn.* Leave it out\.$"),
+        ("alone", r"no assistant turn.* Pass dialogues in which both spoke\.$"),
         ("blank", r"'x' has a blank user message.* Leave it out\.$"),
         ("tasks", r"two tasks with the id 't'\. Give each its own id\.$"),
     ],
@@ -115,6 +115,13 @@ def broken(logs: SimpleNamespace, case: str) -> list[LoggedDialogue]:
 def test_what_cannot_be_a_context_is_refused(logs: SimpleNamespace, case: str, message: str) -> None:
     with pytest.raises(DuologueError, match=message):
         LoggedContexts(broken(logs, case))
+
+
+def test_a_dialogue_in_which_only_the_user_spoke_has_no_context(logs: SimpleNamespace) -> None:
+    for turns in ("all", "final"):
+        contexts = LoggedContexts([logs.dialogue("x", "t", "hi"), logs.logged[1]], turns)
+        assert [c.context_id for c in contexts] == ["b#1"]
+        assert [t.task_id for t in contexts.tasks] == ["blue"]
 
 
 def test_a_blank_goodbye_is_no_context_and_does_no_harm(logs: SimpleNamespace) -> None:

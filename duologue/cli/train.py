@@ -1,0 +1,62 @@
+"""The commands ``duologue train …``: interactive, static and clone. ``calibrated`` comes from ``calibrate.py``."""
+
+from __future__ import annotations
+
+import typer
+
+from duologue.cli.flags import configured
+from duologue.trainers.cloning_config import CloningConfig
+from duologue.trainers.config import InteractiveConfig
+from duologue.trainers.static_config import StaticConfig
+
+train = typer.Typer(help="Train a policy.", no_args_is_help=True, rich_markup_mode=None)
+
+_INTERACTIVE = """\b
+Examples:
+  duologue train interactive MathChat-v0 --steps 100 --output runs/interactive
+  duologue train interactive --config train.yaml --learning-rate 1e-5 --trl optim=adamw_torch
+"""
+_STATIC = """\b
+Examples:
+  duologue train static MathChat-v0 --dialogues logs.jsonl --output runs/static
+  duologue train static MathChat-v0 --dialogues logs.jsonl --turns final --held-out test.jsonl
+  duologue evaluate MathChat-v0 --agent runs/static/final --output runs/after
+"""
+_CLONE = """\b
+Examples:
+  duologue train clone --dialogues logs.jsonl --output runs/clone
+  duologue train static MathChat-v0 --dialogues logs.jsonl --model runs/clone
+"""
+
+
+@train.command("interactive", epilog=_INTERACTIVE)
+@configured(InteractiveConfig)
+def train_interactive_command(config: InteractiveConfig) -> None:
+    """Train by interactive GRPO: whole on-policy dialogues with a simulated user.
+
+    Stop it at any time; the same command goes on from the last checkpoint.
+    """
+    from duologue.trainers import InteractiveTrainer
+
+    typer.echo(f"The trained policy is in {InteractiveTrainer(config).train()}")
+
+
+@train.command("static", epilog=_STATIC)
+@configured(StaticConfig)
+def train_static_command(config: StaticConfig) -> None:
+    """Train by static-context GRPO: one reply to histories of logged dialogues, and no user.
+
+    Stop it at any time; the same command goes on from the last checkpoint.
+    """
+    from duologue.trainers import StaticTrainer
+
+    typer.echo(f"The trained policy is in {StaticTrainer(config).train()}")
+
+
+@train.command("clone", epilog=_CLONE)
+@configured(CloningConfig)
+def train_clone_command(config: CloningConfig) -> None:
+    """Train by behaviour cloning: imitate the assistant of logged dialogues."""
+    from duologue.trainers import cloning
+
+    typer.echo(f"The trained policy is in {cloning.clone(config)}")
