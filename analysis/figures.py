@@ -70,6 +70,31 @@ def score_bars(estimates: Mapping[str, Estimate], path: str | Path, *, label: st
     return _save(figure, path)
 
 
+def line_chart(series: Mapping[str, Sequence[tuple[float, float]]], path: str | Path, *, x: str, y: str) -> Path:
+    """Draw one line per name with a legend and return the file.
+
+    Args:
+        series: points (x, y) by name.
+        path: PNG file to write; its folder is made.
+        x: label of the horizontal axis.
+        y: label of the vertical axis.
+
+    Raises:
+        DuologueError: if there are no points.
+        MissingExtraError: if matplotlib is not installed.
+    """
+    if not any(series.values()):
+        raise DuologueError("There is nothing to draw. Give at least one point.")
+    figure = _figure(7.0, 3.6)
+    axis = figure.subplots()
+    for name, points in series.items():
+        axis.plot([a for a, _ in points], [b for _, b in points], label=name, marker=".", linewidth=1.5)
+    axis.set_xlabel(x)
+    axis.set_ylabel(y)
+    axis.legend()
+    return _save(figure, path)
+
+
 def read_metrics(path: str | Path) -> list[Row]:
     """Read a JSONL file of metrics. A last line that was cut in writing is left out.
 

@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SETUPTOOLS = PROJECT["tool"]["setuptools"]
 FOLDERS: dict[str, str] = SETUPTOOLS["package-dir"]
 PARTS = sorted(FOLDERS.values())
-DATA = (".jinja", ".jsonl", "py.typed")
+DATA = (".jinja", ".jsonl", ".yaml", "py.typed")
 
 
 def run(command: Sequence[str], folder: Path) -> str:

@@ -1,0 +1,39 @@
+"""Figures of a comparison. Pure functions of results.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from duologue.analysis.figures import line_chart, score_bars
+from duologue.analysis.stats import Estimate
+
+
+def pictures(results: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Draw score and turns by arm, learning curves, and score by turn; return the files.
+
+    Raises:
+        MissingExtraError: if matplotlib is not installed.
+    """
+    metric = str(results["metric"])
+    made = [
+        score_bars(_bars(results, "score"), folder / "score.png", label=f"{metric}, held-out humans"),
+        score_bars(_bars(results, "turns"), folder / "turns.png", label="turns per dialogue"),
+    ]
+    by_turn = {p: list(enumerate(scores, start=1)) for p, scores in results["score_by_turn"].items()}
+    made.append(line_chart(by_turn, folder / "score_by_turn.png", x="turn", y=f"{metric} of dialogues ended by then"))
+    curves = {p: [(row["step"], row["reward"]) for row in rows] for p, rows in results["curves"].items()}
+    if curves:
+        path = folder / "learning_curves.png"
+        made.append(line_chart(curves, path, x="optimiser step", y="reward with the training user"))
+    return made
+
+
+def _bars(results: Mapping[str, Any], measure: str) -> dict[str, Estimate]:
+    return {policy: _estimate(results["arms"][policy][measure]) for policy in results["policies"]}
+
+
+def _estimate(row: Mapping[str, Any]) -> Estimate:
+    value, low, high = (float("nan") if row[name] is None else row[name] for name in ("value", "low", "high"))
+    return Estimate(value, low, high, row["n"])

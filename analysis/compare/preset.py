@@ -1,0 +1,232 @@
+"""Presets: everything about a comparison but its seeds, in a YAML file per size and environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from duologue.analysis.compare.config import ARMS, CompareConfig, checked_arms
+from duologue.errors import DuologueError, did_you_mean
+
+SIZES = ("tiny", "small", "paper")
+_FOLDER = Path(__file__).parent / "presets"
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """Task sources."""
+
+    train: str
+    """Tasks of the logs and of all training."""
+    test: str
+    """Tasks of all evaluation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """Who plays the user."""
+
+    human: str
+    """The proxy human: speaks in the logs, and trains the oracle arm."""
+    held_out: str
+    """The proxy human with habits and phrases that no training saw: the judge of every policy."""
+    naive: str
+    """A user that was never fitted to humans: trains the naive arm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Hard caps, the same for all arms in training and evaluation."""
+
+    max_turns: int
+    max_tokens_per_turn: int
+    max_total_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """The dialogues that stand for human logs."""
+
+    agent: str
+    """The assistant in them."""
+    episodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The model that every arm starts from."""
+
+    method: str
+    """``model`` (as it is), ``clone`` (warm-started on a few logs) or ``scratch`` (trained from scratch on logs)."""
+    model: str = "default"
+    """The model for ``model`` and ``clone``."""
+    episodes: int = 0
+    """Dialogues that it learns from: of their own, not those of the logs."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Fields of ``CloningConfig`` or ``ScratchConfig``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How policies are measured."""
+
+    dialogues: int
+    """Per policy, seed and held-out user."""
+    other_dialogues: int
+    """The same for the other users."""
+    num_envs: int = 32
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Numbers about a language model from which costs follow."""
+
+    parameters: float
+    trained_parameters: float
+    """Those of the adapters; all of them for full training."""
+    layers: int
+    hidden: int
+    kv_heads: int
+    head_size: int
+    vocabulary: int
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The machine that a preset is meant for."""
+
+    gpus: int
+    """0 = a CPU will do."""
+    memory_gb: float
+    """Of each GPU, or of the machine."""
+    tflops: float
+    """Peak of one GPU, or of the CPU, in the type of the weights."""
+    training_utilisation: float
+    """Share of the peak that training reaches."""
+    generation_utilisation: float
+    """Share of the peak that generation reaches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """One size of the comparison in one environment."""
+
+    env: str
+    about: str
+    """What it is for, in a sentence."""
+    tasks: Tasks
+    users: Users
+    limits: Limits
+    logs: Logs
+    base: Base
+    rl: dict[str, Any]
+    """Fields of ``InteractiveConfig``, shared by static, naive, calibrated and oracle."""
+    evaluate: Evaluation
+    policy: Shape
+    machine: Machine
+    clone: dict[str, Any] = field(default_factory=dict)
+    """Fields of ``CloningConfig``."""
+    calibrate: dict[str, Any] = field(default_factory=dict)
+    """Fields of ``CalibrateConfig``; the model is the base, unless it names another."""
+    static: dict[str, Any] = field(default_factory=dict)
+    """Fields of ``StaticConfig`` that differ from ``rl``; without ``groups_per_step`` tokens per step are matched."""
+    user: Shape | None = None
+    """The user's model, where it is another one than the policy's."""
+    system_prompt: str | None = None
+    arms: tuple[str, ...] = ARMS
+
+
+def load_preset(config: CompareConfig) -> Preset:
+    """Read the preset that a configuration names, with the configuration's changes.
+
+    Raises:
+        DuologueError: if there is none, a key is unknown or missing, or a value has a wrong type.
+    """
+    import yaml
+
+    path = _path(config)
+    try:
+        rows = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DuologueError(f"{str(path)!r} is no YAML: {error}. Start from a copy of a shipped preset.") from error
+    preset = from_mapping(Preset, rows, path.name)
+    if preset.env != config.env_name:
+        raise DuologueError(f"The preset {path.name} is for {preset.env}, not {config.env_name}. Choose one of both.")
+    return _changed(preset, config)
+
+
+def from_mapping(make: type[Made], values: object, where: str) -> Made:
+    """Build a dataclass, and those inside it, from what YAML holds.
+
+    Raises:
+        DuologueError: for an unknown or missing key, or a value of a wrong type; the message says where.
+    """
+    if not isinstance(values, Mapping):
+        raise DuologueError(f"{where} holds {values!r:.40}, not keys and values. Write lines like 'key: value'.")
+    hints = get_type_hints(make)
+    for name in values:
+        if name not in hints:
+            raise DuologueError(f"{where} has no key {name!r}. {did_you_mean(str(name), hints)}")
+    made = {name: typed(hints[name], value, f"{where}, {name}") for name, value in values.items()}
+    missing = [f.name for f in fields(make) if f.default is f.default_factory is MISSING and f.name not in made]  # type: ignore[arg-type]
+    if missing:
+        raise DuologueError(f"{where} lacks {', '.join(missing)}. Add what is missing.")
+    return make(**made)
+
+
+def typed(hint: Any, value: object, where: str) -> Any:
+    """Return a YAML value in its field's type; ``1e-5``, which YAML 1.1 reads as text, is a number here.
+
+    Raises:
+        DuologueError: for a value of a wrong type.
+    """
+    options = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    if value is None and type(None) in options:
+        return None
+    kind = next(option for option in options if option is not type(None))
+    if is_dataclass(kind) and isinstance(kind, type):
+        return from_mapping(kind, value, where)
+    plain = get_origin(kind) or kind
+    if plain is tuple and isinstance(value, list):
+        return tuple(value)
+    if plain is float and isinstance(value, int | str) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    if type(value) is plain:
+        return value
+    raise DuologueError(f"{where} is {value!r}. Give a value of type {plain.__name__}.")
+
+
+def _path(config: CompareConfig) -> Path:
+    if config.preset.endswith((".yaml", ".yml")):
+        path = Path(config.preset)
+        if not path.is_file():
+            raise DuologueError(f"There is no preset file {config.preset!r}. Check the path.")
+        return path
+    if config.preset not in SIZES:
+        raise DuologueError(f"There is no preset {config.preset!r}. {did_you_mean(config.preset, SIZES)}")
+    path = _FOLDER / f"{config.env_name}-{config.preset}.yaml"
+    if not path.is_file():
+        known = sorted({found.name.rpartition("-")[0] for found in _FOLDER.glob("*.yaml")})
+        raise DuologueError(f"There are no presets for {config.env_name!r}. {did_you_mean(config.env_name, known)}")
+    return path
+
+
+def _changed(preset: Preset, config: CompareConfig) -> Preset:
+    names = config.arms.split(",") if config.arms is not None else list(preset.arms)
+    changed = replace(preset, arms=checked_arms(names))
+    if config.steps is not None:
+        changed = replace(changed, rl={**changed.rl, "steps": config.steps})
+    if config.dialogues is not None:
+        others = min(config.dialogues, changed.evaluate.other_dialogues)
+        changed = replace(
+            changed, evaluate=replace(changed.evaluate, dialogues=config.dialogues, other_dialogues=others)
+        )
+    return changed

@@ -1,0 +1,172 @@
+"""Stages: pieces of work with a folder each, done once, in order, whatever interrupts them."""
+
+from __future__ import annotations
+
+import gc
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from duologue.errors import DuologueError
+
+Facts = dict[str, Any]
+"""What a stage tells about itself, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A piece of work. Its folder is its name under the output folder."""
+
+    name: str
+    config: Any
+    """The configuration dataclass: it and those of the needed stages decide whether finished work is still valid."""
+    run: Callable[[], Facts]
+    needs: tuple[str, ...] = ()
+    """Names of earlier stages that it reads."""
+    resumes: bool = False
+    """True if ``run`` itself goes on from what its folder holds; else the folder is emptied first."""
+
+    @property
+    def kind(self) -> str:
+        """Return what stages of different seeds share: ``evaluate`` for cells, else the last part of the name."""
+        parts = self.name.split("/")
+        return "evaluate" if "evaluate" in parts else parts[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What ``done.json`` says."""
+
+    seconds: float
+    """Of the attempt that finished."""
+    attempts: int
+    """Above 1 after an interruption; then the seconds are only those of the last attempt."""
+    facts: Facts
+
+
+OnStage = Callable[[Stage, Done | None, Mapping[str, Done]], None]
+"""Called with a stage as it begins (None) and as it ends, and with all that is done."""
+
+
+def run_stages(root: Path, stages: Sequence[Stage], on_stage: OnStage | None = None) -> dict[str, Done]:
+    """Do what is not done yet.
+
+    Args:
+        root: the output folder.
+        stages: each after those that it needs.
+        on_stage: follows the work.
+
+    Returns:
+        What is done, by name of stage.
+
+    Raises:
+        DuologueError: if a stage was done or begun with other settings, before anything is touched.
+    """
+    inputs = _inputs(root, stages)
+    for stage in stages:
+        _check_same(root / stage.name, stage.name, inputs[stage.name])
+    done: dict[str, Done] = {}
+    for stage in stages:
+        folder = root / stage.name
+        found = read_done(folder)
+        if found is None:
+            if on_stage:
+                on_stage(stage, None, done)
+            found = _perform(stage, folder, inputs[stage.name])
+            done[stage.name] = found
+            if on_stage:
+                on_stage(stage, found, done)
+        done[stage.name] = found
+    return done
+
+
+def read_done(folder: Path) -> Done | None:
+    """Return what a finished stage says; None if it is not finished."""
+    path = folder / "done.json"
+    return Done(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+
+def seconds_left(stages: Sequence[Stage], done: Mapping[str, Done]) -> float | None:
+    """Estimate what the rest takes: per stage the mean of finished ones of its kind, else of all; None = unknown."""
+    if not done:
+        return None
+    by_kind: dict[str, list[float]] = {}
+    for stage in stages:
+        if stage.name in done:
+            by_kind.setdefault(stage.kind, []).append(done[stage.name].seconds)
+    means = {kind: sum(times) / len(times) for kind, times in by_kind.items()}
+    usual = sum(d.seconds for d in done.values()) / len(done)
+    return sum(means.get(stage.kind, usual) for stage in stages if stage.name not in done)
+
+
+def _perform(stage: Stage, folder: Path, inputs: Mapping[str, Any]) -> Done:
+    marker = folder / "inputs.json"
+    attempts = 1 + (json.loads(marker.read_text(encoding="utf-8"))["attempts"] if marker.is_file() else 0)
+    if not stage.resumes and marker.is_file():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(marker, {**inputs, "attempts": attempts})
+    started = time.monotonic()
+    with _own_randomness(inputs["hash"]):
+        facts = stage.run()
+    done = Done(time.monotonic() - started, attempts, facts)
+    write_json(folder / "done.json", asdict(done))
+    gc.collect()  # a trainer and its model refer to each other in circles
+    return done
+
+
+@contextmanager
+def _own_randomness(digest: str) -> Iterator[None]:
+    """Begin a stage with a random state of its own, so that it does not depend on what ran before in the process."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.set_rng_state(torch.Generator().manual_seed(int(digest[:8], 16)).get_state())
+        yield
+
+
+def _inputs(root: Path, stages: Sequence[Stage]) -> dict[str, dict[str, Any]]:
+    """Return settings and hash of each stage. Paths count from the output folder, so that it can be moved."""
+    made: dict[str, dict[str, Any]] = {}
+    for stage in stages:
+        text = json.dumps(asdict(stage.config), sort_keys=True).replace(json.dumps(str(root))[1:-1], "OUTPUT")
+        upstream = [made[name]["hash"] for name in stage.needs]
+        digest = sha256(json.dumps([text, upstream]).encode()).hexdigest()[:16]
+        made[stage.name] = {"settings": json.loads(text), "needs": list(stage.needs), "hash": digest}
+    return made
+
+
+def _check_same(folder: Path, name: str, inputs: Mapping[str, Any]) -> None:
+    marker = folder / "inputs.json"
+    if not marker.is_file():
+        if folder.is_dir() and any(path.is_file() for path in folder.iterdir()):
+            raise DuologueError(f"{folder} holds files of something else. Give another --output.")
+        return
+    there = json.loads(marker.read_text(encoding="utf-8"))
+    if there["hash"] != inputs["hash"]:
+        raise DuologueError(
+            f"The stage {name} was made with other settings ({_changes(there, inputs)}). Set these back, give another "
+            f"--output, or remove {folder} and all that was made from it."
+        )
+
+
+def _changes(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    """Name the settings that differ; if none does, an earlier stage does."""
+    old, new = there["settings"], here["settings"]
+    names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    if not names:
+        return f"or from another {' or '.join(here['needs']) or 'version'}"
+    return ", ".join(f"{name}: {old.get(name)!r} -> {new.get(name)!r}" for name in names)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file whole or not at all."""
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.replace(path)

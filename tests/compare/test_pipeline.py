@@ -1,0 +1,149 @@
+"""The whole comparison at its smallest: every part real, and the same numbers whatever interrupts it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from duologue.analysis.compare import CompareConfig, compare
+from duologue.analysis.compare import run as run_module
+from duologue.analysis.compare.run import planned
+from duologue.analysis.compare.stages import Done, Stage
+from duologue.engines.hf import TransformersEngine
+from duologue.errors import DuologueError
+
+PRESET = str(Path(__file__).with_name("tiny.yaml"))
+RUN_DEPENDENT = ("timing", "machine")
+
+
+class Killed(BaseException):
+    """Stands for a process that dies: nothing in duologue catches it."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def config(output: Path, **changes: Any) -> CompareConfig:
+    return CompareConfig(preset=PRESET, output=str(output), **changes)
+
+
+def numbers(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in found.items() if name not in RUN_DEPENDENT}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A comparison without interruption."""
+    output = tmp_path_factory.mktemp("whole")
+    return output, compare(config(output, agent={"hasty": "scripted:hasty-math,haste=0.2"}))
+
+
+@pytest.mark.slow
+def test_it_writes_everything(whole: tuple[Path, dict[str, Any]]) -> None:
+    output, found = whole
+    assert {path.name for path in output.iterdir() if path.is_file()} == {"results.json", "table.md", "transcripts.md"}
+    figures = {"score.png", "turns.png", "score_by_turn.png", "learning_curves.png"}
+    assert {path.name for path in (output / "figures").iterdir()} == figures
+    assert json.loads((output / "results.json").read_text()) == json.loads(json.dumps(found))
+    table, played = (output / "table.md").read_text(), (output / "transcripts.md").read_text()
+    for policy in found["policies"]:
+        assert f"\n| {policy} |" in table
+        assert f"## {policy}\n" in played
+
+
+@pytest.mark.slow
+def test_every_number_has_what_it_depends_on(whole: tuple[Path, dict[str, Any]]) -> None:
+    _, found = whole
+    assert found["policies"] == ["base", "hasty", "clone", "static", "naive", "calibrated", "oracle"]
+    assert set(found["matrix"]["naive"]) == {"held_out", "human", "naive", "calibrated"}
+    for arm in found["arms"].values():
+        assert arm["score"]["n"] == 6
+        assert arm["unscored"] == 0
+        assert len(arm["score"]) == 4
+    for name in ("naive", "calibrated", "oracle"):
+        assert found["arms"][name]["gap"]["n"] == 3
+        assert found["arms"][name]["cost"]["steps"] == 2
+        assert found["arms"][name]["cost"]["sampled_tokens"] > 0
+        assert [row["step"] for row in found["curves"][name]] == [1, 2]
+    assert "n:6" in found["facts"]["seed-0/evaluate/naive--held_out"]["signature"]
+    assert found["arms"]["hasty"]["tokens"] is None
+    assert found["calibration"]["seed-0"]
+    assert len(found["score_by_turn"]["base"]) == 3
+    assert found["score_by_turn"]["hasty"][-1] == pytest.approx(found["arms"]["hasty"]["score"]["value"])
+    assert found["facts"]["seed-0/static"]["groups_per_step"] >= 2
+
+
+@pytest.mark.slow
+def test_killed_between_and_inside_stages_it_comes_to_the_same_numbers(
+    whole: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed at a boundary, then inside RL after its first checkpoint, then inside an evaluation."""
+    given = config(tmp_path / "out", agent={"hasty": "scripted:hasty-math,haste=0.2"})
+
+    def at(kind: str) -> Any:
+        def follow(stage: Stage, ended: Done | None, done: Any) -> None:
+            if stage.kind == kind and ended is None:
+                raise Killed
+
+        return follow
+
+    with pytest.raises(Killed):
+        compare(given, at("static"))
+    with monkeypatch.context() as patch:
+        die_after(patch, tmp_path / "out" / "seed-0" / "naive" / "checkpoint-1")
+        with pytest.raises(Killed):
+            compare(given)
+    with monkeypatch.context() as patch:
+        die_after(patch, tmp_path / "out" / "seed-0" / "evaluate" / "clone--held_out" / "run.json")
+        with pytest.raises(Killed):
+            compare(given)
+    found = compare(given)
+    assert found["timing"]["interrupted"] == ["seed-0/evaluate/clone--held_out", "seed-0/naive"]
+    assert numbers(found) == numbers(whole[1])
+
+
+def die_after(patch: pytest.MonkeyPatch, path: Path) -> None:
+    """Make the engine die at its first turn of generation once a path exists."""
+    generate = TransformersEngine.generate
+
+    def dying(self: Any, *arguments: Any, **options: Any) -> Any:
+        if path.exists():
+            raise Killed
+        return generate(self, *arguments, **options)
+
+    patch.setattr(TransformersEngine, "generate", dying)
+
+
+@pytest.mark.slow
+def test_finished_work_is_not_done_again_and_not_mixed(
+    whole: tuple[Path, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, found = whole
+    again = compare(config(output, agent={"hasty": "scripted:hasty-math,haste=0.2"}))
+    assert again == found
+    with pytest.raises(DuologueError, match=r"seed-0/static was made with other settings \(steps: 2 -> 3\)"):
+        compare(config(output, steps=3))
+
+
+def test_a_dry_run_touches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from duologue.cli import app
+
+    monkeypatch.setattr(run_module, "run_stages", None)
+    result = CliRunner().invoke(app, ["compare", "--preset", PRESET, "--dry-run", "--output", str(tmp_path / "x")])
+    assert result.exit_code == 0, result.output
+    assert "| evaluate | 24 | 6 policies x 4 users x 1 seeds |" in result.output
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_plan_of_the_test_is_small(tmp_path: Path) -> None:
+    assert len(planned(config(tmp_path)).stages) == 3 + 6 + 24
