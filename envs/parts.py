@@ -15,6 +15,7 @@ from duologue.envs.dynamics import DialogueDynamics, Transition
 from duologue.envs.tasks.base import TaskSource
 from duologue.errors import DuologueError, did_you_mean
 from duologue.rewards.base import signature_of
+from duologue.simulators._random import draw_seed
 from duologue.types import Dialogue, Task
 
 MAX_CHARS = 16_000
@@ -63,9 +64,10 @@ class DialogueParts:
         return self.dynamics.open([task for task, _ in starts], [seed for _, seed in starts])
 
     def start(self, rng: np.random.Generator, task_id: str | None = None) -> tuple[Task, int]:
-        """Return a task (drawn with ``rng``, or the one asked for) and a dialogue seed drawn with ``rng``."""
+        """Return a task (drawn with ``rng``, or the one asked for) and a dialogue seed, drawn with ``rng`` first."""
+        seed = draw_seed(rng)
         task = self.tasks.draw(rng) if _checked_id(task_id) is None else self.tasks.find(str(task_id))
-        return task, int(rng.integers(2**31))
+        return task, seed
 
     def signature(self, env_id: str) -> str:
         """Return the string that every number measured in this environment carries."""
@@ -132,9 +134,9 @@ def info_of(transition: Transition) -> dict[str, Any]:
 
 
 def _resumed(contexts: LoggedContexts, rng: np.random.Generator, task_id: str | None) -> Transition:
+    seed = draw_seed(rng)
     context = contexts.draw(rng, _checked_id(task_id))
-    given = len(context.messages)
-    dialogue = Dialogue(context.task, int(rng.integers(2**31)), context.messages, given=given)
+    dialogue = Dialogue(context.task, seed, context.messages, given=len(context.messages))
     return Transition(dialogue, context.messages[-1]["content"], context_id=context.context_id)
 
 

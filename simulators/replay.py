@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from duologue.errors import DuologueError, did_you_mean
-from duologue.simulators._random import short_hash
+from duologue.simulators._random import seed_after_reset, short_hash
 from duologue.types import Act, Dialogue, Episode, Message, StopReason, UserTurn
 
 _USER_STOPS = (StopReason.USER_SATISFIED, StopReason.USER_GAVE_UP)
@@ -22,13 +22,16 @@ class _Script:
     stop: StopReason | None
     """The user's reason, if the last text is where they left."""
     seed: int | None = None
+    """Of the dialogue, which is not the seed of the reset."""
 
 
 class ReplayUser:
     """Answers with the k-th logged user turn, then leaves: for the reason in the log, else giving up.
 
-    Where a task was logged more than once, the dialogue's seed picks the log: the one with the same seed, else by
-    ``seed % number of logs``.
+    Where a task was logged more than once, the dialogue's seed picks the log: the first episode that was played with
+    the same reset seed, else by ``seed % number of logs``. So the reset seeds and task ids of a file of episodes bring
+    back its users. Episodes of one task and one seed (a GRPO group) are one person who heard different replies: the
+    first of them stands for all.
 
     Args:
         logs: finished episodes, or for each task id the user's texts or the messages.
@@ -97,7 +100,8 @@ def _scripts(logs: Iterable[Episode] | Mapping[str, Log]) -> Iterable[tuple[str,
 
 def _script(episode: Episode) -> _Script:
     stop = episode.stop_reason if episode.stop_reason in _USER_STOPS else None
-    return _Script(_texts(episode.messages), stop, episode.seed)
+    seed = seed_after_reset(episode.seed) if episode.seed >= 0 else None  # no environment can be reset with less
+    return _Script(_texts(episode.messages), stop, seed)
 
 
 def _texts(log: Log) -> tuple[str, ...]:

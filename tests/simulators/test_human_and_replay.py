@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from duologue.errors import DuologueError
+from duologue.simulators._random import seed_after_reset
 from duologue.simulators.human import HumanUser
 from duologue.simulators.replay import ReplayUser
 from duologue.types import Dialogue, Episode, Message, StopReason, Task, UserTurn
@@ -106,8 +107,15 @@ def test_mappings_of_texts_or_messages(math_task: Task) -> None:
 
 def test_the_seed_picks_among_logs(math_task: Task) -> None:
     user = ReplayUser([episode(seed, StopReason.TURN_LIMIT, f"hi {seed}") for seed in (10, 11)])
-    opening = {seed: user.respond([Dialogue(math_task, seed)])[0].text for seed in (10, 11, 2, 3)}
-    assert opening == {10: "hi 10", 11: "hi 11", 2: "hi 10", 3: "hi 11"}
+    opening = {seed: user.respond([Dialogue(math_task, seed)])[0].text for seed in (2, 3)}
+    assert opening == {2: "hi 10", 3: "hi 11"}
+    for seed in (10, 11):
+        assert user.respond([Dialogue(math_task, seed_after_reset(seed))])[0].text == f"hi {seed}"
+
+
+def test_a_seed_that_no_reset_can_have_is_none(math_task: Task) -> None:
+    user = ReplayUser([episode(-1, StopReason.TURN_LIMIT, "hi")])
+    assert user.respond([Dialogue(math_task, 5)])[0].text == "hi"
 
 
 def test_unknown_task_and_empty_logs(math_task: Task) -> None:
