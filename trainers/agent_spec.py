@@ -16,6 +16,7 @@ from duologue.engines.base import Sampling
 from duologue.engines.spec import is_url, make_chat_model
 from duologue.errors import DuologueError, did_you_mean
 from duologue.trainers.agents import Agent, ChatAgent, FunctionAgent, Limits, TokenAgent
+from duologue.trainers.scripted_spec import PREFIX, make_scripted_agent
 
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
@@ -26,7 +27,8 @@ def make_agent(spec: str, limits: Limits, temperature: float, system_prompt: str
     Args:
         spec: the URL of an OpenAI-compatible server (``http://host:port/v1``, optionally with ``#MODEL``);
             ``module:callable`` for a function from a list of messages to a text, where the module is found as from
-            ``python`` started in the working directory; or what ``load_model`` takes: ``"default"``, a folder (with or
+            ``python`` started in the working directory; ``scripted:hasty-math,haste=0.5`` and the like (see
+            ``make_scripted_agent``); or what ``load_model`` takes: ``"default"``, a folder (with or
             without adapter), a Hugging Face id.
         limits: caps on tokens. A server knows only the one per turn, a function none.
         temperature: of sampling; 0 = greedy. Functions have none.
@@ -38,11 +40,17 @@ def make_agent(spec: str, limits: Limits, temperature: float, system_prompt: str
     """
     if is_url(spec):
         return ChatAgent(make_chat_model(spec), Sampling(limits.max_tokens_per_turn, temperature), system_prompt)
+    if spec.startswith(PREFIX):
+        return make_scripted_agent(_unprompted(spec, system_prompt))
     if not _FUNCTION.fullmatch(spec) or Path(spec).exists():
         return _token_agent(spec, limits, temperature, system_prompt)
+    return _function_agent(_unprompted(spec, system_prompt))
+
+
+def _unprompted(spec: str, system_prompt: str | None) -> str:
     if system_prompt is not None:
         raise DuologueError(f"The function {spec} gets no system prompt. Leave system_prompt out, and put it inside.")
-    return _function_agent(spec)
+    return spec
 
 
 def _token_agent(name: str, limits: Limits, temperature: float, system_prompt: str | None) -> TokenAgent:

@@ -34,7 +34,7 @@ class HastyMathAgent:
 
     def __call__(self, messages: Sequence[Message]) -> str:
         """Return the next reply."""
-        rng = self._rng(messages)
+        rng = history_rng(self.seed, messages)
         said = [m["content"] for m in messages if m["role"] == "user"]
         numbers = [int(number) for text in said[1:] for number in re.findall(r"\d+", text)]
         if len(numbers) < 2 and rng.random() >= self.haste:
@@ -49,7 +49,9 @@ class HastyMathAgent:
         result = (left - right if minus else left + right) + int(rng.random() < self.slips)
         return f"{left} {'-' if minus else '+'} {right} = {result}. Answer: {result}"
 
-    def _rng(self, messages: Sequence[Message]) -> np.random.Generator:
-        history = repr([(m["role"], m["content"]) for m in messages])
-        digest = sha256(f"{self.seed}|{history}".encode()).digest()
-        return np.random.default_rng(int.from_bytes(digest[:8], "big"))
+
+def history_rng(seed: int, messages: Sequence[Message]) -> np.random.Generator:
+    """Return a generator that depends on a history alone, so that the same dialogue gets the same reply."""
+    history = repr([(m["role"], m["content"]) for m in messages])
+    digest = sha256(f"{seed}|{history}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "big"))

@@ -7,12 +7,14 @@ from duologue.envs.tasks.files import load_articles, load_gsm8k, load_sharded_gs
 from duologue.envs.tasks.hub import load_hub
 from duologue.envs.tasks.lists import TaskList
 from duologue.envs.tasks.math import MathTasks
+from duologue.envs.tasks.notices import NoticeTasks
 from duologue.envs.tasks.spec import make_tasks
 from duologue.envs.tasks.splits import split_tasks
 
 __all__ = [
     "DocumentTasks",
     "MathTasks",
+    "NoticeTasks",
     "TaskList",
     "TaskSource",
     "check_tasks",

@@ -6,15 +6,15 @@ from fractions import Fraction
 from hashlib import sha256
 from itertools import count
 from operator import add, mul, sub, truediv
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
+from duologue.envs.tasks.dice import Dice
 from duologue.envs.tasks.math_templates import ITEMS, LETTERS, NAMES, TEMPLATES, Template
 from duologue.errors import DuologueError, did_you_mean
 from duologue.types import Task
 
-T = TypeVar("T")
 Work = list[tuple[str, Fraction]]
 
 SPLITS = ("train", "validation", "test")
@@ -91,7 +91,7 @@ class MathTasks:
     def at(self, index: int) -> Task:
         """Make the task with this index (0 or more)."""
         task_id = self._id(index)
-        dice = _Dice(task_id)
+        dice = Dice(task_id)
         template = dice.pick(TEMPLATES[self.level - 1])
         words = _words(dice)
         numbers, work = _numbers(template, self.split, task_id)
@@ -109,18 +109,7 @@ class MathTasks:
         return f"math-l{self.level}-{self.split}-{index:07d}"
 
 
-class _Dice:
-    """Choices that depend on a string alone. One object holds 256 bits: enough for all choices of one attempt."""
-
-    def __init__(self, seed: str) -> None:
-        self._left = int.from_bytes(sha256(seed.encode()).digest(), "big")
-
-    def pick(self, options: Sequence[T]) -> T:
-        self._left, i = divmod(self._left, len(options))
-        return options[i]
-
-
-def _words(dice: _Dice) -> dict[str, str]:
+def _words(dice: Dice) -> dict[str, str]:
     first = dice.pick(NAMES)
     second = dice.pick([name for name in NAMES if name != first])
     u, v = dice.pick(LETTERS)
@@ -130,7 +119,7 @@ def _words(dice: _Dice) -> dict[str, str]:
 def _numbers(template: Template, split: str, seed: str) -> tuple[tuple[int, ...], Work]:
     """Return the first allowed numbers of this split, and the way to the answer."""
     for attempt in count():
-        dice = _Dice(f"{seed}/{attempt}")
+        dice = Dice(f"{seed}/{attempt}")
         numbers = tuple(dice.pick(options) for options in template.numbers)
         if _split_of(template, numbers) == split and _allowed(template, work := _work(template, numbers)):
             return numbers, work

@@ -11,6 +11,7 @@ from duologue.envs.tasks.files import load_articles, load_gsm8k, load_sharded_gs
 from duologue.envs.tasks.hub import hub_set, load_hub
 from duologue.envs.tasks.lists import TaskList
 from duologue.envs.tasks.math import MathTasks
+from duologue.envs.tasks.notices import NoticeTasks
 from duologue.envs.tasks.splits import one_split
 from duologue.errors import DuologueError, did_you_mean
 from duologue.types import Task
@@ -28,6 +29,7 @@ def make_tasks(spec: TaskSource | Sequence[Task] | str | None, env: str = MATH) 
 
             - ``math:level=2,split=test``
             - ``documents:length=long,split=test`` (``length=all`` for both)
+            - ``notices:split=test``, with ``,families=lost+sale`` only these kinds
             - ``file:PATH``, ``gsm8k:PATH``, ``sharded-gsm8k:PATH``, ``articles:PATH``; with ``,split=NAME`` the part
               that ``split_tasks`` calls so
             - ``hub:DATASET_ID``, with ``,split=NAME`` and ``,limit=N``
@@ -104,6 +106,11 @@ def _documents(_: str, options: Options) -> TaskSource:
     return DocumentTasks(None if length == "all" else length, options.get("split", "train"))
 
 
+def _notices(_: str, options: Options) -> TaskSource:
+    families = options["families"].split("+") if "families" in options else None
+    return NoticeTasks(options.get("split", "train"), families)
+
+
 def _local(load: Callable[[str], TaskList]) -> Callable[[str, Options], TaskSource]:
     def make(path: str, options: Options) -> TaskSource:
         tasks = load(path)
@@ -119,6 +126,7 @@ def _hub(dataset_id: str, options: Options) -> TaskSource:
 KINDS: Mapping[str, _Kind] = {
     "math": _Kind(_math, ("level", "split"), MATH),
     "documents": _Kind(_documents, ("length", "split"), DOCUMENT),
+    "notices": _Kind(_notices, ("split", "families"), DOCUMENT),
     "file": _Kind(_local(load_tasks), ("split",), takes="PATH"),
     "gsm8k": _Kind(_local(load_gsm8k), ("split",), MATH, takes="PATH"),
     "sharded-gsm8k": _Kind(_local(load_sharded_gsm8k), ("split",), MATH, takes="PATH"),
