@@ -29,7 +29,7 @@ class HumanUser:
         return [self._turn(dialogue) for dialogue in dialogues]
 
     def _turn(self, dialogue: Dialogue) -> UserTurn:
-        self._write(_briefing(dialogue.task) if not dialogue.messages else _latest(dialogue))
+        self._write(_news(dialogue))
         try:
             return _parse(self._line())
         except EOFError:
@@ -47,8 +47,12 @@ def _parse(line: str) -> UserTurn:
     return UserTurn(line) if stop is None else UserTurn(rest.strip(), stop, (Act.STOP,))
 
 
-def _latest(dialogue: Dialogue) -> str:
-    return f"assistant> {dialogue.messages[-1]['content']}"
+def _news(dialogue: Dialogue) -> str:
+    """Return what the person has not seen yet: the task, with a logged history if there is one, or the latest reply."""
+    if not dialogue.messages:
+        return _briefing(dialogue.task)
+    lines = [f"{'you' if m['role'] == 'user' else 'assistant'}> {m['content']}" for m in dialogue.messages]
+    return "\n".join([_briefing(dialogue.task), *lines]) if len(dialogue.messages) == dialogue.given + 1 else lines[-1]
 
 
 def _briefing(task: Task) -> str:

@@ -15,6 +15,7 @@ from duologue.envs import DialogueEnv, DialogueVectorEnv, LoggedContexts, Messag
 from duologue.envs.math_chat import MathChatEnv, MathChatVectorEnv
 from duologue.envs.wrappers import ChatTemplateObservation
 from duologue.errors import DuologueError
+from duologue.simulators import HumanUser
 from duologue.simulators.logs import write_logs
 from duologue.types import StopReason
 
@@ -97,6 +98,19 @@ def test_the_user_can_end_what_the_log_began(make: Make) -> None:
     env.reset(seed=0)
     observation, _, terminated, _, info = env.step("bye")
     assert (observation, terminated, info["stop_reason"]) == ("you say bye", True, "user_satisfied")
+
+
+def test_a_person_who_goes_on_from_a_log_is_told_what_was_said(logs: SimpleNamespace) -> None:
+    shown: list[str] = []
+    person = HumanUser(read=lambda _: "well", write=shown.append)
+    env = DialogueEnv(None, person, logs.SaysReference(), 3, contexts=LoggedContexts(logs.logged[:1], "final"))
+    env.reset(seed=0)
+    assert shown == []
+    env.step("hm")
+    env.step("so")
+    assert shown[0].endswith("you> hi\nassistant> what?\nyou> the colour\nassistant> hm")
+    assert "red!" in shown[0]
+    assert shown[1:] == ["assistant> so"]
 
 
 def test_seeds_and_task_ids_reproduce(make: Make) -> None:
