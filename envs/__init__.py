@@ -10,22 +10,27 @@ from typing import TYPE_CHECKING, Any
 from duologue.envs.registration import ENV_IDS, register
 
 if TYPE_CHECKING:
+    from duologue.envs.acts import AssistantAct, DialogueActs
     from duologue.envs.contexts import Context, LoggedContexts
     from duologue.envs.dialogue_env import DialogueEnv
     from duologue.envs.doc_edit_chat import MediumDocEditChatEnv, MediumDocEditChatVectorEnv
     from duologue.envs.dynamics import DialogueDynamics, Transition
+    from duologue.envs.foreign import ForeignVectorEnv, foreign_vector_env
     from duologue.envs.math_chat import MathChatEnv, MathChatVectorEnv
     from duologue.envs.spaces import UnicodeText
     from duologue.envs.vector_env import DialogueVectorEnv
     from duologue.envs.wrappers import ChatTemplateObservation, MessagesObservation
 
 _HOMES = {
+    "AssistantAct": "acts",
     "ChatTemplateObservation": "wrappers",
     "Context": "contexts",
+    "DialogueActs": "acts",
     "DialogueDynamics": "dynamics",
     "DialogueEnv": "dialogue_env",
     "DialogueVectorEnv": "vector_env",
     "LoggedContexts": "contexts",
+    "ForeignVectorEnv": "foreign",
     "MathChatEnv": "math_chat",
     "MathChatVectorEnv": "math_chat",
     "MediumDocEditChatEnv": "doc_edit_chat",
@@ -33,16 +38,20 @@ _HOMES = {
     "MessagesObservation": "wrappers",
     "Transition": "dynamics",
     "UnicodeText": "spaces",
+    "foreign_vector_env": "foreign",
 }
 
 __all__ = [
     "ENV_IDS",
+    "AssistantAct",
     "ChatTemplateObservation",
     "Context",
+    "DialogueActs",
     "DialogueDynamics",
     "DialogueEnv",
     "DialogueVectorEnv",
     "LoggedContexts",
+    "ForeignVectorEnv",
     "MathChatEnv",
     "MathChatVectorEnv",
     "MediumDocEditChatEnv",
@@ -50,6 +59,7 @@ __all__ = [
     "MessagesObservation",
     "Transition",
     "UnicodeText",
+    "foreign_vector_env",
 ]
 
 
