@@ -84,21 +84,23 @@ class Mix:
         return f"{self.name}@{short_hash(repr(self))}{''.join(shown)}"
 
 
+_DEFAULT = Mix(
+    name="default",
+    phrases=DEFAULT,
+    patience=(7, 12),
+    miss_error=(0.05, 0.20),
+    doubt_right=(0.0, 0.10),
+    confusion=(0.0, 0.10),
+    volunteers=(0.0, 0.10),
+    talkative=(0.0, 0.5),
+    politeness=(0.2, 1.0),
+    typo_rate=(0.0, 0.03),
+    good_enough=(0.6, 0.9),
+    lowercase=0.4,
+)
+
 MIXES: dict[str, Mix] = {
-    "default": Mix(
-        name="default",
-        phrases=DEFAULT,
-        patience=(7, 12),
-        miss_error=(0.05, 0.20),
-        doubt_right=(0.0, 0.10),
-        confusion=(0.0, 0.10),
-        volunteers=(0.0, 0.10),
-        talkative=(0.0, 0.5),
-        politeness=(0.2, 1.0),
-        typo_rate=(0.0, 0.03),
-        good_enough=(0.6, 0.9),
-        lowercase=0.4,
-    ),
+    "default": _DEFAULT,
     "held-out": Mix(
         name="held-out",
         phrases=HELD_OUT,
@@ -113,8 +115,14 @@ MIXES: dict[str, Mix] = {
         good_enough=(0.7, 0.95),
         lowercase=0.6,
     ),
+    "naive": replace(_DEFAULT, name="naive", sycophancy=(0.5, 0.5), leak=(0.3, 0.3), overtelling=(0.4, 0.4)),
 }
-"""Named mixes: ``default`` for training; ``held-out`` with other ranges and no phrase in common, for evaluation."""
+"""Named mixes: ``default`` for training; ``held-out`` with other ranges and no phrase in common, for evaluation.
+
+``naive`` is ``default`` with the vices of prompted users. Its three rates are assumptions, for both environments: the
+shipped prompted model is too weak to show them (docs/simulators.md has the measurement). To set them to those of a
+model of yours, measure its dialogues with ``duologue user-rates`` and write ``"naive,sycophancy=0.2"``.
+"""
 
 
 def _shown(bounds: Range) -> str:

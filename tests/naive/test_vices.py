@@ -188,6 +188,14 @@ def test_bad_specs_say_what_to_write(spec: str, message: str) -> None:
         find_mix(spec)
 
 
+def test_the_naive_mix_is_the_default_one_with_vices() -> None:
+    rates = {vice: (0.0, 0.0) for vice in VICES}
+    assert replace(MIXES["naive"], name="default", **rates) == MIXES["default"]  # type: ignore[arg-type]
+    assert find_mix("naive,leak=0").leak == (0.0, 0.0)
+    assert find_mix("naive,leak=0").sycophancy == MIXES["naive"].sycophancy
+    assert all(0 < getattr(draw_persona("naive", 1), vice) < 1 for vice in VICES)
+
+
 def test_only_naive_mixes_have_vices() -> None:
     assert all(getattr(MIXES[mix], vice) == (0.0, 0.0) for mix in ("default", "held-out") for vice in VICES)
 

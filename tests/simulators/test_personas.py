@@ -26,7 +26,7 @@ def test_every_purpose_has_several_phrases() -> None:
         assert all(len(getattr(bank, f.name)) >= 2 for f in fields(bank))
 
 
-@pytest.mark.parametrize("mix", list(MIXES))
+@pytest.mark.parametrize("mix", ["default", "held-out"])
 def test_personas_stay_in_their_ranges_and_use_them(mix: str) -> None:
     people = [draw_persona(mix, seed) for seed in range(400)]
     for name in RATES:
