@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import shutil
 import time
@@ -117,7 +116,6 @@ def _perform(stage: Stage, folder: Path, inputs: Mapping[str, Any]) -> Done:
         facts = stage.run()
     done = Done(time.monotonic() - started, attempts, facts)
     write_json(folder / "done.json", asdict(done))
-    gc.collect()  # a trainer and its model refer to each other in circles
     return done
 
 

@@ -10,7 +10,9 @@ Number = Mapping[str, Any]
 RIVALS = ("base", "clone", "static", "naive")
 """What the calibrated arm should be better than; the oracle has what no other arm has."""
 COMPARED = (
+    ("clone", "base"),
     ("static", "base"),
+    ("naive", "base"),
     ("naive", "static"),
     ("oracle", "calibrated"),
     *(("calibrated", rival) for rival in RIVALS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -35,6 +36,7 @@ def pretrain(config: ScratchConfig) -> dict[str, Any]:
     from duologue.trainers import scratch
 
     scratch.pretrain(config)
+    gc.collect()  # trainers and their models refer to each other in circles; the next stage needs the memory
     return {}
 
 
@@ -46,6 +48,7 @@ def clone_logs(config: CloningConfig) -> dict[str, Any]:
     logged = [dialogue.messages for dialogue in read_logs(str(config.dialogues))]
     answered = [messages for messages in logged if len(messages) > 1]
     clone(config, answered)
+    gc.collect()
     return {"steps": max(1, round(config.epochs * len(answered) / config.batch_size)), "sampled_tokens": 0}
 
 
@@ -54,6 +57,7 @@ def calibrate_user(config: CalibrateConfig) -> dict[str, Any]:
     from duologue.trainers.calibration import calibrate
 
     calibrate(config)
+    gc.collect()
     return {}
 
 
@@ -62,6 +66,7 @@ def train_interactive(config: InteractiveConfig) -> dict[str, Any]:
     from duologue.trainers.interactive import InteractiveTrainer
 
     InteractiveTrainer(config).train()
+    gc.collect()
     return cost_of_training(config)
 
 
@@ -80,6 +85,7 @@ def train_static(config: StaticConfig, matched: bool) -> dict[str, Any]:
         turns = [sum(m["role"] == "assistant" for m in d.messages) for d in read_logs(str(config.dialogues))]
         config = replace(config, groups_per_step=matched_groups(config, sum(turns) / len(turns)))
     StaticTrainer(config).train()
+    gc.collect()
     return cost_of_training(config)
 
 

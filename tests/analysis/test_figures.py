@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from duologue.analysis import Estimate, figures, learning_curve, score_bars
+from duologue.analysis import Estimate, figures, learning_curve, line_chart, score_bars
 from duologue.errors import DuologueError, MissingExtraError
 
 ROWS: list[dict[str, float | None]] = [
@@ -44,6 +44,13 @@ def test_each_measured_key_gets_a_panel(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_running_mean_does_not_look_ahead() -> None:
     assert figures._running_mean([0.0, 2.0, 4.0, 0.0], 2) == [0.0, 1.0, 3.0, 2.0]
+
+
+def test_line_chart(tmp_path: Path) -> None:
+    series = {"static": [(1.0, 0.2), (2.0, 0.4)], "naive": [(1.0, 0.1)]}
+    assert is_png(line_chart(series, tmp_path / "lines.png", x="step", y="reward"))
+    with pytest.raises(DuologueError, match="at least one point"):
+        line_chart({"static": []}, tmp_path / "x.png", x="step", y="reward")
 
 
 def test_score_bars(tmp_path: Path) -> None:
