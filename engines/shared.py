@@ -45,7 +45,7 @@ def remember(model: PreTrainedModel, name: str, dtype: str) -> None:
 
 
 def frozen_base(name: str, dtype: str | None, device: str) -> tuple[PreTrainedModel, str] | None:
-    """Return a base in memory that may be shared, with its dtype; None if there is none.
+    """Return the newest base in memory that may be shared, with its dtype; None if there is none.
 
     Only a frozen base is shared: no weight requires a gradient (so it carries an adapter), and none has changed since
     it was loaded.
@@ -55,7 +55,7 @@ def frozen_base(name: str, dtype: str | None, device: str) -> tuple[PreTrainedMo
         dtype: of the weights; None = any.
         device: where they must be.
     """
-    for model, origin in list(_BASES.items()):
+    for model, origin in reversed(list(_BASES.items())):  # an older one may be about to go
         fits = origin.name == _resolved(name) and dtype in (None, origin.dtype) and _is_on(model, device)
         if fits and _is_frozen(model) and _fingerprint(model) == origin.values:
             return model, origin.dtype

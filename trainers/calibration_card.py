@@ -11,13 +11,12 @@ from duologue.engines.models import DEFAULT_MODEL
 from duologue.simulators.calibrated_folder import CalibrationNote
 
 _ROWS = (
-    ("NLL per user token", "all"),
+    ("NLL per token", "all"),
     ("of the words", "text"),
-    ("of the decision line", "decision"),
+    ("of decisions", "decision"),
     ("NLL per decision", "per_decision"),
-    ("bits per byte of text", "bits_per_byte"),
+    ("bits per byte", "bits_per_byte"),
 )
-_MODELS = ("before", "after", "unigram", "constant_rate")
 
 
 def write_card(folder: Path, note: CalibrationNote, metrics: Mapping[str, Any]) -> None:
@@ -40,17 +39,25 @@ def write_card(folder: Path, note: CalibrationNote, metrics: Mapping[str, Any]) 
     (folder / "README.md").write_text(card + "\n", encoding="utf-8")
 
 
-def nll_table(metrics: Mapping[str, Any]) -> list[list[str]]:
-    """Return the numbers of ``metrics.json`` as rows of text: what, before, after, unigram, constant rate."""
-    return [[label, *(shown(metrics[model].get(name)) for model in _MODELS)] for label, name in _ROWS]
+def nll_table(metrics: Mapping[str, Any], digits: int = 3) -> list[list[str]]:
+    """Return the numbers of ``metrics.json`` as rows of text: what, before, after, reference.
+
+    The reference is the constant rate for decisions as a whole, the unigram for everything else.
+    """
+    return [[label, *(shown(found, digits) for found in _numbers(metrics, name))] for label, name in _ROWS]
 
 
-def shown(estimate: Mapping[str, Any] | None) -> str:
+def _numbers(metrics: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    reference = "constant_rate" if name == "per_decision" else "unigram"
+    return [metrics[model][name] for model in ("before", "after", reference)]
+
+
+def shown(estimate: Mapping[str, Any], digits: int = 3) -> str:
     """Return an estimate as text, with its interval if it has one."""
-    if estimate is None or estimate["value"] is None:
+    if estimate["value"] is None:
         return "-"
-    interval = "" if estimate["low"] is None else f" [{estimate['low']:.3f}, {estimate['high']:.3f}]"
-    return f"{estimate['value']:.3f}{interval}"
+    interval = "" if estimate["low"] is None else f" [{estimate['low']:.{digits}f}, {estimate['high']:.{digits}f}]"
+    return f"{estimate['value']:.{digits}f}{interval}"
 
 
 def _by_turn(metrics: Mapping[str, Any]) -> list[tuple[Any, Any]]:

@@ -55,6 +55,7 @@ def _say(sentence: str) -> None:
 
 
 def _show(folder: Path) -> None:
+    from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
 
@@ -62,10 +63,9 @@ def _show(folder: Path) -> None:
 
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     count = metrics["held_out"]["dialogues"]
-    table = Table(title=f"Nats, on {count} held-out dialogues (95 % intervals)", title_justify="left")
-    for column in ("", "before", "after", "unigram", "constant rate"):
-        table.add_column(column)
-    for row in nll_table(metrics):
+    title = f"Nats on {count} held-out dialogues (95 % intervals); reference: unigram, constant rate"
+    table = Table("", "before", "after", "reference", title=title, title_justify="left", box=SIMPLE)
+    for row in nll_table(metrics, digits=2):
         table.add_row(*row)
-    Console().print(table, f"Change per user token: {shown(metrics['change'])}", sep="\n", markup=False)
+    Console().print(table, f"Change of NLL per token: {shown(metrics['change'])}", markup=False)
     typer.echo(f"The user is in {folder}. Use it with --simulator calibrated:{folder}")
