@@ -189,7 +189,7 @@ def test_bad_specs_say_what_to_write(spec: str, message: str) -> None:
 
 
 def test_the_naive_mix_is_the_default_one_with_vices() -> None:
-    rates = {vice: (0.0, 0.0) for vice in VICES}
+    rates = dict.fromkeys(VICES, (0.0, 0.0))
     assert replace(MIXES["naive"], name="default", **rates) == MIXES["default"]  # type: ignore[arg-type]
     assert find_mix("naive,leak=0").leak == (0.0, 0.0)
     assert find_mix("naive,leak=0").sycophancy == MIXES["naive"].sycophancy

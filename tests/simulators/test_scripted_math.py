@@ -87,7 +87,7 @@ def test_wrong_answer_is_rejected_without_the_gold(math_task: Task) -> None:
     assert "17" not in turn.text
 
 
-@pytest.mark.parametrize("mix", list(MIXES))
+@pytest.mark.parametrize("mix", ["default", "held-out"])
 def test_miss_rate_is_the_personas(math_task: Task, mix: str) -> None:
     missed, expected, variance = 0, 0.0, 0.0
     for seed in range(300):
@@ -150,7 +150,7 @@ def test_answering_oneself_is_refused(math_task: Task) -> None:
         ScriptedMathUser().respond([Dialogue(math_task, 0).then("user", "hi")])
 
 
-@pytest.mark.parametrize("mix", list(MIXES))
+@pytest.mark.parametrize("mix", ["default", "held-out"])
 def test_the_answer_never_leaks_and_turns_are_short(mix: str) -> None:
     user, lengths = ScriptedMathUser(mix), []
     for level in range(1, 6):
