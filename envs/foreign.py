@@ -22,7 +22,6 @@ from duologue.envs.vector_env import Flags, Step, Texts
 from duologue.errors import DuologueError
 from duologue.types import StopReason
 
-
 _SEEDS = 2**31
 """Ours have 63 bits. NumPy's old generators, which many environments use, take fewer than 32."""
 
