@@ -66,7 +66,7 @@ def load_model(
     if share_base and adapter and (loaded := _beside(name, adapter, folder, dtype, device)):
         return loaded
     dtype = best_dtype() if dtype == "auto" else dtype
-    with _quiet():
+    with without_bars():
         model, tokenizer = _load(folder, dtype, tokenizer_from=adapter)
         _remember(model.to(device), folder, dtype)
         if adapter:
@@ -85,7 +85,7 @@ def _beside(name: str, adapter: Path, folder: str, dtype: str, device: str) -> L
         tree: Any = second_tree(found[0])
     except RuntimeError:  # an architecture that cannot be built without weights
         return None
-    with _quiet():
+    with without_bars():
         tree = _adapted(tree, adapter, trainable=False)
         return LoadedModel(tree.eval(), _tokenizer(folder, adapter), _signature(name, found[1]))
 
@@ -137,7 +137,7 @@ def _convert_gguf(source: Path, file: str, target: Path) -> Path:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def without_bars() -> Iterator[None]:
     """Keep the bar of transformers off the terminal, and what one library deprecates in another."""
     from transformers.utils import logging as untyped
 

@@ -16,7 +16,10 @@ from duologue.cli.flags import configured, with_clean_errors
 from duologue.cli.logs import logs, run_collect
 from duologue.cli.play import PlayConfig, play_dialogue
 from duologue.cli.progress import progress_line
+from duologue.cli.scratch import EXAMPLES as SCRATCH_EXAMPLES
+from duologue.cli.scratch import run_pretrain
 from duologue.cli.train import train
+from duologue.trainers.scratch import ScratchConfig
 
 app = typer.Typer(
     help="Multi-turn dialogue RL with pluggable user simulators.",
@@ -94,6 +97,9 @@ app.command(
 )(configured(CollectConfig)(run_collect))
 
 
+app.command("pretrain", epilog=_examples(*SCRATCH_EXAMPLES))(
+    configured(ScratchConfig, positional="dialogues")(run_pretrain)
+)
 app.command("compare", epilog=_examples(*COMPARE_EXAMPLES))(configured(CompareConfig)(run_compare))
 
 

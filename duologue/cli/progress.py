@@ -1,4 +1,4 @@
-"""A progress line on stderr: dialogues done, running score. Silent when stderr is no terminal."""
+"""A progress line on stderr: dialogues (or steps) done, running score (or loss). Silent when stderr is no terminal."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def progress_line(title: str) -> Iterator[OnProgress]:
-    """Yield a function of dialogues done, dialogues in all and mean score so far."""
+def progress_line(title: str, measure: str = "score") -> Iterator[OnProgress]:
+    """Yield a function of dialogues done, dialogues in all and mean score so far.
+
+    Args:
+        title: what is going on.
+        measure: what the third number is called.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(
-        *columns, TextColumn("score {task.fields[score]}"), console=console, disable=not console.is_terminal
+        *columns, TextColumn(f"{measure} {{task.fields[score]}}"), console=console, disable=not console.is_terminal
     ) as bar:
         line = bar.add_task(title, total=None, score="-")
 
