@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from duologue.errors import DuologueError, did_you_mean
-from duologue.simulators.spec import env_name
 from duologue.trainers.config import InteractiveConfig, check_numbers, with_help
 
 _OURS = ("env", "dialogues", "held_out", "output", "seed", "dtype")
@@ -43,6 +42,8 @@ class CalibrateConfig:
         Raises:
             DuologueError: for a value that cannot work; the message names the field and the fix.
         """
+        from duologue.simulators.spec import env_name  # it loads numpy, and the command line shows help without
+
         env_name(self.env)
         check_numbers(self)
 
