@@ -115,13 +115,14 @@ MIXES: dict[str, Mix] = {
         good_enough=(0.7, 0.95),
         lowercase=0.6,
     ),
-    "naive": replace(_DEFAULT, name="naive", sycophancy=(0.5, 0.5), leak=(0.3, 0.3), overtelling=(0.4, 0.4)),
+    "naive": replace(_DEFAULT, name="naive", sycophancy=(0.15, 0.15), leak=(0.2, 0.2), overtelling=(0.35, 0.35)),
 }
 """Named mixes: ``default`` for training; ``held-out`` with other ranges and no phrase in common, for evaluation.
 
-``naive`` is ``default`` with the vices of prompted users. Its three rates are assumptions, for both environments: the
-shipped prompted model is too weak to show them (docs/simulators.md has the measurement). To set them to those of a
-model of yours, measure its dialogues with ``duologue user-rates`` and write ``"naive,sycophancy=0.2"``.
+``naive`` is ``default`` with the vices of prompted users at rates measured on a prompted language model, rounded to 0.05
+(24 dialogues of MathChat; docs/simulators.md has the measurement and its wide intervals). For documents the same rates are
+an assumption. To set them to those of a model of yours, measure its dialogues with ``duologue user-rates`` and write
+``"naive,sycophancy=0.3"``.
 """
 
 
