@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duologue.errors import DuologueError
-from duologue.simulators.logs import read_logs
 from duologue.trainers.config import with_help
 from duologue.types import Message
 
@@ -41,7 +40,9 @@ class ScratchConfig:
     vocabulary: int = with_help("Most tokens of the tokenizer, bytes and special tokens included.", 1024)
     context: int = with_help("Context window in tokens; a longer dialogue is an error.", 512)
     epochs: int = with_help("Passes over the dialogues.", 4)
-    batch_tokens: int = with_help("Most tokens per optimiser step, padding included.", 1024)
+    batch_tokens: int = with_help(
+        "Most tokens per optimiser step, padding included; a longer dialogue is a step of its own.", 512
+    )
     learning_rate: float = with_help("Highest learning rate of AdamW: short warm-up, then cosine to 0.", 3e-3)
     seed: int = with_help("Seeds weights and order.", 0)
 
@@ -59,11 +60,6 @@ class ScratchConfig:
             raise DuologueError(f"hidden {self.hidden} is no multiple of twice the {self.heads} heads. Change one.")
         if not 0 < self.learning_rate < 1:
             raise DuologueError(f"learning_rate is {self.learning_rate!r}. Set it to a number between 0 and 1.")
-        if self.batch_tokens < self.context:
-            raise DuologueError(
-                f"batch_tokens {self.batch_tokens} is below the context of {self.context}. Raise it, so that the "
-                "longest dialogue fits."
-            )
 
 
 def pretrain(
@@ -90,12 +86,16 @@ def pretrain(
     if (output / "config.json").exists():
         raise DuologueError(f"{config.output!r} holds a model already. Give another output, or remove it.")
     if dialogues is None:
+        from duologue.simulators.logs import read_logs  # it loads numpy, and the command line shows help without
+
         dialogues = [dialogue.messages for dialogue in read_logs(config.dialogues)]
     if not dialogues:
         raise DuologueError("There are no dialogues to train on. Play some with duologue rollout, or load logs.")
     from duologue.trainers.scratch_model import new_model, new_tokenizer, token_rows, train
 
-    tokenizer = new_tokenizer((m["content"] for messages in dialogues for m in messages), config.vocabulary)
+    tokenizer = new_tokenizer(
+        (text for messages in dialogues for m in messages for text in (m["role"], m["content"])), config.vocabulary
+    )
     rows = token_rows(dialogues, tokenizer, config.context)
     loaded = new_model(config, tokenizer)
     curve = train(loaded.model, rows, config, on_step)

@@ -43,7 +43,7 @@ def new_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerF
     """Train a byte-level BPE tokenizer; digits stand alone, and the tokens of ChatML are special.
 
     Args:
-        texts: what to learn it from; any text can be encoded afterwards.
+        texts: what to learn it from, such as roles and contents; any text can be encoded afterwards.
         vocabulary: most tokens; few texts give fewer.
     """
     tokenizer = Tokenizer(models.BPE())
@@ -59,7 +59,7 @@ def new_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerF
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator([*texts, "user\n", "assistant\n", "system\n"], trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     untyped: Any = PreTrainedTokenizerFast
     made_fast: PreTrainedTokenizerFast = untyped(
         tokenizer_object=tokenizer,
@@ -160,12 +160,15 @@ def train(
 
 
 def _batches(rows: Sequence[Sequence[int]], batch_tokens: int, rng: np.random.Generator) -> list[list[int]]:
-    """Return row indices in batches of similar length and at most ``batch_tokens`` tokens with padding, shuffled."""
+    """Return row indices in batches of similar length and at most ``batch_tokens`` tokens with padding, shuffled.
+
+    A row that is longer than that is a batch of its own.
+    """
     order = sorted(rng.permutation(len(rows)).tolist(), key=lambda i: len(rows[i]))  # stable: ties stay shuffled
     cuts, widest = [0], 0
     for place, i in enumerate(order):
         widest = max(widest, len(rows[i]))
-        if widest * (place - cuts[-1] + 1) > batch_tokens:
+        if place > cuts[-1] and widest * (place - cuts[-1] + 1) > batch_tokens:
             cuts.append(place)
     batches = [order[start:end] for start, end in pairwise([*cuts, len(order)])]
     return [batches[int(i)] for i in rng.permutation(len(batches))]

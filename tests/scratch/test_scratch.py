@@ -104,6 +104,11 @@ def test_batches_hold_every_row_once_within_the_limit() -> None:
     assert batches != _batches(rows, 256, np.random.default_rng(1))
 
 
+def test_a_long_row_is_a_batch_of_its_own() -> None:
+    rows = [[0] * n for n in (9, 300, 5, 280)]
+    assert sorted(map(sorted, _batches(rows, 256, np.random.default_rng(0)))) == [[0, 2], [1], [3]]
+
+
 def test_the_learning_rate_warms_up_and_decays() -> None:
     rates = [_schedule(step, 100) for step in range(100)]
     assert rates[:5] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
@@ -193,7 +198,7 @@ def test_the_command(tmp_path: Path) -> None:
         ("vocabulary", 258, "vocabulary is 258. Set it to a whole number from 259"),
         ("hidden", 100, "hidden 100 is no multiple of twice the 4 heads"),
         ("learning_rate", 0.0, "learning_rate is 0.0. Set it"),
-        ("batch_tokens", 100, "Raise it, so that the longest dialogue fits"),
+        ("batch_tokens", 0, "batch_tokens is 0"),
         ("seed", -1, "seed is -1"),
     ],
 )
