@@ -100,8 +100,7 @@ def _row(messages: Sequence[Message], chat: ChatFormat, i: int) -> list[int]:
     ids = encode(Conversation((messages[0],), laid_out, users), chat).ids
     if len(messages) % 2 == 0:
         return ids
-    [start] = chat.tokenizer.convert_tokens_to_ids([_START])
-    return ids[: len(ids) - 1 - ids[::-1].index(start)]  # nobody answers the closing turn
+    return ids[: len(ids) - 1 - ids[::-1].index(ids[0])]  # nobody answers the closing turn
 
 
 def new_model(config: ScratchConfig, tokenizer: PreTrainedTokenizerFast) -> LoadedModel:

@@ -146,7 +146,7 @@ def test_it_learns_its_logs_and_samples_through_the_engine(folder: Path) -> None
     loaded = load_model(str(folder), dtype="float32", device="cpu")
     chat = ChatFormat(loaded.tokenizer)
     prompts = [chat.opening_ids(dialogue(colour)[:1]) for colour in COLOURS]
-    engine = TransformersEngine(loaded.model, loaded.tokenizer.pad_token_id)  # type: ignore[arg-type]
+    engine = TransformersEngine(loaded.model, loaded.tokenizer.pad_token_id)
     replies = engine.generate(prompts, Sampling(16, 0.0), chat.stop_ids, [0] * 4)
     assert [chat.decode(reply.token_ids) for reply in replies] == [f"You like {colour}." for colour in COLOURS]
     assert {reply.token_ids[-1] for reply in replies} == {chat.end_of_turn_id}
