@@ -10,9 +10,9 @@ export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 export TRL_EXPERIMENTAL_SILENCE ?= 1
 
-.PHONY: help install demo test check bench docs clean
+.PHONY: help install demo demo-llm test check bench docs clean
 help:  ## show this help
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 $(VENV)/.installed: pyproject.toml Makefile
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -29,8 +29,11 @@ endif
 
 install: $(VENV)/.installed  ## install everything into $(VENV), CPU build of torch
 
-demo: install  ## train SmolLM2-135M by GRPO against a simulated user, with evaluation before and after
-	$(PY) examples/demo.py --output runs/demo
+demo: install  ## compare every way to train on MathChat, at the smallest size, with a model trained from scratch
+	OMP_NUM_THREADS=1 $(PY) -m duologue compare MathChat-v0 --preset tiny --seeds 1 --output runs/demo
+
+demo-llm: install  ## train SmolLM2-135M by GRPO against a simulated user, with evaluation before and after
+	$(PY) examples/demo.py --output runs/demo-llm
 
 test: install  ## run the whole test suite
 	$(PY) -m pytest

@@ -1,6 +1,11 @@
 """The whole comparison at its smallest: every part real, and the same numbers whatever interrupts it."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -110,6 +115,29 @@ def test_killed_between_and_inside_stages_it_comes_to_the_same_numbers(
         assert found["curves"].get(policy) == whole[1]["curves"].get(policy)
     assert {name: facts for name, facts in whole[1]["facts"].items() if name in found["facts"]} == found["facts"]
     assert weights(tmp_path / "out") == weights(whole[0])
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_goes_on_to_the_same_numbers(
+    whole: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    """``kill -9`` of the command, once training with a user has begun, then the same command again."""
+    output = tmp_path / "out"
+    command = [sys.executable, "-m", "duologue", "compare", "--preset", PRESET, "--arms", "base,naive"]
+    command += ["--output", str(output)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    first = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while first.poll() is None and not (output / "seed-0" / "naive" / "inputs.json").exists():
+        time.sleep(0.05)
+    first.send_signal(signal.SIGKILL)
+    assert first.wait() == -signal.SIGKILL
+    assert not (output / "results.json").exists()
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    found = json.loads((output / "results.json").read_text())
+    expected = json.loads(json.dumps(whole[1]))
+    for policy in ("base", "naive"):
+        assert found["arms"][policy] == expected["arms"][policy]
+        assert found["matrix"][policy].items() <= expected["matrix"][policy].items()
 
 
 def weights(output: Path) -> list[bytes]:
