@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from duologue.types import Message
 
 if TYPE_CHECKING:
     from duologue.engines.models import LoadedModel
+    from duologue.simulators.logs import LoggedDialogue
 
 OnStep = Callable[[int, int, float], None]
 """Called with optimiser steps done, steps in all, and the loss of the last one in nats per token."""
@@ -44,6 +46,9 @@ class ScratchConfig:
         "Most tokens per optimiser step, padding included; a longer dialogue is a step of its own.", 512
     )
     learning_rate: float = with_help("Highest learning rate of AdamW: short warm-up, then cosine to 0.", 3e-3)
+    env: str | None = with_help(
+        "Environment whose calibrated users the tokenizer is fitted to as well, so that their prompts stay short.", None
+    )
     seed: int = with_help("Seeds weights and order.", 0)
 
     def __post_init__(self) -> None:
@@ -85,22 +90,34 @@ def pretrain(
     output = Path(config.output)
     if (output / "config.json").exists():
         raise DuologueError(f"{config.output!r} holds a model already. Give another output, or remove it.")
+    prompts: list[str] = []
     if dialogues is None:
         from duologue.simulators.logs import read_logs  # it loads numpy, and the command line shows help without
 
-        dialogues = [dialogue.messages for dialogue in read_logs(config.dialogues)]
+        logged = read_logs(config.dialogues)
+        dialogues, prompts = [dialogue.messages for dialogue in logged], _oracle_contexts(config.env, logged)
     if not dialogues:
         raise DuologueError("There are no dialogues to train on. Play some with duologue rollout, or load logs.")
     from duologue.trainers.scratch_model import new_model, new_tokenizer, token_rows, train
 
-    tokenizer = new_tokenizer(
-        (text for messages in dialogues for m in messages for text in (m["role"], m["content"])), config.vocabulary
-    )
+    said = (text for messages in dialogues for m in messages for text in (m["role"], m["content"]))
+    tokenizer = new_tokenizer(chain(said, prompts), config.vocabulary)
     rows = token_rows(dialogues, tokenizer, config.context)
     loaded = new_model(config, tokenizer)
     curve = train(loaded.model, rows, config, on_step)
     _save(loaded, output, _card(config, dialogues, sum(map(len, rows)), loaded, curve))
     return output
+
+
+def _oracle_contexts(env: str | None, logged: Sequence[LoggedDialogue]) -> list[str]:
+    """Return what a calibrated user reads before each dialogue; nothing without an environment."""
+    if env is None:
+        return []
+    from duologue.simulators.calibrated_layout import calibrated_prompt, oracle_context
+    from duologue.simulators.spec import env_name
+
+    template = calibrated_prompt(env_name(env))
+    return [oracle_context(dialogue.task, template) for dialogue in logged]
 
 
 def _save(loaded: LoadedModel, output: Path, card: str) -> None:

@@ -156,6 +156,7 @@ class _Planner:
         if base.method == "scratch":
             from duologue.trainers.scratch import ScratchConfig
 
+            ours["env"] = self.preset.env
             self.add("base", built(ScratchConfig, "base.settings", base.settings, ours), work.pretrain, ("base-logs",))
         elif base.method == "clone":
             self.add_clone("base", "base.settings", base.settings, ours, base.model, 0, ("base-logs",))
