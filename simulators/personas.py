@@ -119,10 +119,10 @@ MIXES: dict[str, Mix] = {
 }
 """Named mixes: ``default`` for training; ``held-out`` with other ranges and no phrase in common, for evaluation.
 
-``naive`` is ``default`` with the vices of prompted users at rates measured on a prompted language model, rounded to 0.05
-(24 dialogues of MathChat; docs/simulators.md has the measurement and its wide intervals). For documents the same rates are
-an assumption. To set them to those of a model of yours, measure its dialogues with ``duologue user-rates`` and write
-``"naive,sycophancy=0.3"``.
+``naive`` is ``default`` with the vices of prompted users at rates measured on a prompted language model, rounded to
+0.05 (24 dialogues of MathChat; docs/simulators.md has the measurement and its wide intervals). For documents the same
+rates are an assumption. To set them to those of a model of yours, measure its dialogues with ``duologue user-rates``
+and write ``"naive,sycophancy=0.3"``.
 """
 
 
