@@ -91,7 +91,7 @@ def line_chart(series: Mapping[str, Sequence[tuple[float, float]]], path: str | 
         axis.plot([a for a, _ in points], [b for _, b in points], label=name, marker=".", linewidth=1.5)
     axis.set_xlabel(x)
     axis.set_ylabel(y)
-    axis.legend()
+    axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return _save(figure, path)
 
 
@@ -161,5 +161,5 @@ def _save(figure: Figure, path: str | Path) -> Path:
         axis.grid(axis="y", alpha=0.3)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target, dpi=150, format="png")
+    figure.savefig(target, dpi=150, format="png", bbox_inches="tight")
     return target
