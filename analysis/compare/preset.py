@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from duologue.analysis.compare.config import ARMS, CompareConfig, checked_arms
 from duologue.errors import DuologueError, did_you_mean
+from duologue.values import checked_value, plain_type
 
 SIZES = ("tiny", "small", "paper")
 _FOLDER = Path(__file__).parent / "presets"
@@ -185,23 +185,10 @@ def typed(hint: Any, value: object, where: str) -> Any:
     Raises:
         DuologueError: for a value of a wrong type.
     """
-    options = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-    if value is None and type(None) in options:
-        return None
-    kind = next(option for option in options if option is not type(None))
-    if is_dataclass(kind) and isinstance(kind, type):
+    kind = plain_type(hint)
+    if value is not None and is_dataclass(kind) and isinstance(kind, type):
         return from_mapping(kind, value, where)
-    plain = get_origin(kind) or kind
-    if plain is tuple and isinstance(value, list):
-        return tuple(value)
-    if plain is float and isinstance(value, int | str) and not isinstance(value, bool):
-        try:
-            return float(value)
-        except ValueError:
-            pass
-    if type(value) is plain:
-        return value
-    raise DuologueError(f"{where} is {value!r}. Give a value of type {plain.__name__}.")
+    return tuple(value) if kind is tuple and isinstance(value, list) else checked_value(hint, value, where)
 
 
 def _path(config: CompareConfig) -> Path:

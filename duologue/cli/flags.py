@@ -7,12 +7,12 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
 from duologue.errors import DuologueError, did_you_mean
+from duologue.values import checked_value, plain_type
 
 Config = TypeVar("Config")
 
@@ -81,7 +81,7 @@ def load_config(make: type[Config], path: Path | None, flags: Mapping[str, Any])
 
 
 def _parameter(field: Field[Any], hint: Any, *, argument: bool) -> inspect.Parameter:
-    kind, flag, text = _plain(hint), _flag(field.name), str(field.metadata["help"])
+    kind, flag, text = plain_type(hint), _flag(field.name), str(field.metadata["help"])
     if kind is dict:
         option = typer.Option(flag, help=f"{text} KEY=VALUE (repeat it) or a JSON object.", metavar="KEY=VALUE")
         return _keyword(field.name, Annotated[list[str] | None, option])
@@ -103,12 +103,6 @@ def _keyword(name: str, annotation: Any) -> inspect.Parameter:
 
 def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def _plain(hint: Any) -> Any:
-    """Return ``int`` for ``int | None`` and ``dict`` for ``dict[str, Any]``."""
-    options = [o for o in get_args(hint) if o is not type(None)] if isinstance(hint, UnionType) else [hint]
-    return get_origin(options[0]) or options[0]
 
 
 def _pairs(flag: str, items: list[str]) -> dict[str, Any]:
@@ -150,15 +144,6 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _checked(name: str, value: Any, hints: Mapping[str, Any]) -> Any:
-    """Return a YAML value in its field's type; ``1e-5``, which YAML 1.1 reads as text, is a number here."""
     if name not in hints:
         raise DuologueError(f"There is no field {name!r}. {did_you_mean(str(name), hints)}")
-    kind, optional = _plain(hints[name]), type(None) in get_args(hints[name])
-    if (value is None and optional) or type(value) is kind:
-        return value
-    if kind is float and isinstance(value, int | str) and not isinstance(value, bool):
-        try:
-            return float(value)
-        except ValueError:
-            pass
-    raise DuologueError(f"{name} is {value!r}. Give a value of type {kind.__name__}{' or null' if optional else ''}.")
+    return checked_value(hints[name], value, name)
