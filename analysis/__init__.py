@@ -12,33 +12,33 @@ if TYPE_CHECKING:
     from duologue.analysis.figures import learning_curve, line_chart, score_bars
     from duologue.analysis.play import rollout
     from duologue.analysis.report import markdown, table, transcript
-    from duologue.analysis.stats import Estimate, difference, mean, ratio, score_mean, share
     from duologue.analysis.summary import EvaluationReport, summarise
     from duologue.analysis.user_rates import UserRates
+    from duologue.stats import Estimate, difference, mean, ratio, score_mean, share
 
 _HOMES = {
-    "CollectConfig": "config",
-    "Collected": "collect",
-    "Estimate": "stats",
-    "EvaluateConfig": "config",
-    "EvaluationReport": "summary",
-    "RolloutConfig": "config",
-    "UserRates": "user_rates",
-    "collect_counted": "collect",
-    "difference": "stats",
-    "evaluate": "evaluation",
-    "learning_curve": "figures",
-    "line_chart": "figures",
-    "markdown": "report",
-    "mean": "stats",
-    "ratio": "stats",
-    "rollout": "play",
-    "score_bars": "figures",
-    "score_mean": "stats",
-    "share": "stats",
-    "summarise": "summary",
-    "table": "report",
-    "transcript": "report",
+    "CollectConfig": "duologue.analysis.config",
+    "Collected": "duologue.analysis.collect",
+    "Estimate": "duologue.stats",
+    "EvaluateConfig": "duologue.analysis.config",
+    "EvaluationReport": "duologue.analysis.summary",
+    "RolloutConfig": "duologue.analysis.config",
+    "UserRates": "duologue.analysis.user_rates",
+    "collect_counted": "duologue.analysis.collect",
+    "difference": "duologue.stats",
+    "evaluate": "duologue.analysis.evaluation",
+    "learning_curve": "duologue.analysis.figures",
+    "line_chart": "duologue.analysis.figures",
+    "markdown": "duologue.analysis.report",
+    "mean": "duologue.stats",
+    "ratio": "duologue.stats",
+    "rollout": "duologue.analysis.play",
+    "score_bars": "duologue.analysis.figures",
+    "score_mean": "duologue.stats",
+    "share": "duologue.stats",
+    "summarise": "duologue.analysis.summary",
+    "table": "duologue.analysis.report",
+    "transcript": "duologue.analysis.report",
 }
 
 __all__ = [
@@ -71,4 +71,4 @@ def __getattr__(name: str) -> Any:
     """Load a public name from its module."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)

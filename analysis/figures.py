@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from duologue.analysis.stats import Estimate
 from duologue.errors import DuologueError, MissingExtraError
+from duologue.stats import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from duologue.analysis.stats import Estimate
 from duologue.analysis.summary import EvaluationReport
+from duologue.stats import Estimate
 from duologue.types import Episode
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from duologue.analysis.stats import Estimate, clustered_mean, mean, ratio, score_mean, share
 from duologue.errors import DuologueError
 from duologue.simulators.leaks import leaks
+from duologue.stats import Estimate, clustered_mean, mean, ratio, score_mean, share
 from duologue.types import Episode, Task
 
 METRICS = {"MathChat-v0": "accuracy", "MediumDocEditChat-v0": "BLEU"}

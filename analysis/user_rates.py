@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from duologue.analysis.stats import Estimate, ratio, share
 from duologue.analysis.summary import FindTask
 from duologue.errors import DuologueError
 from duologue.rewards.answers import committed_answer
@@ -21,6 +20,7 @@ from duologue.simulators.guards import MASK
 from duologue.simulators.leaks import leaks
 from duologue.simulators.scripted_document import coverage, length_fault, wanted_points
 from duologue.simulators.spec import env_name
+from duologue.stats import Estimate, ratio, share
 from duologue.types import Dialogue, Episode, Message, StopReason, Task
 
 POOR, GOOD = 0.6, 0.95

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from duologue import stats
 from duologue.simulators.calibrated_layout import DECISION, DECISIONS, GIVEN, TEXT, UserRow
 from duologue.trainers.calibration_rows import Prepared
 
@@ -23,8 +24,6 @@ Nll = list[NDArray[np.float64]]
 """One array per dialogue: nats of each learned token, in order."""
 Estimate = dict[str, float | int | None]
 """``value``, ``low`` and ``high`` (95 % interval; None with fewer than two dialogues), ``n`` (what it is a mean of)."""
-
-_RESAMPLES = 2000
 
 
 @torch.no_grad()
@@ -93,17 +92,9 @@ def ratio(sums: Sequence[float], counts: Sequence[int], seed: int = 0) -> Estima
         counts: what each sum is over; dialogues with 0 do not count.
         seed: of the resampling, which has a generator of its own.
     """
-    pairs = np.array([(s, c) for s, c in zip(sums, counts, strict=True) if c], dtype=float).reshape(-1, 2)
-    n = int(pairs[:, 1].sum())
-    if not n:
-        return {"value": None, "low": None, "high": None, "n": 0}
-    value = float(pairs[:, 0].sum() / n)
-    if len(pairs) < 2:
-        return {"value": value, "low": None, "high": None, "n": n}
-    drawn = np.random.default_rng(seed).integers(len(pairs), size=(_RESAMPLES, len(pairs)))
-    totals = pairs[drawn].sum(axis=1)
-    low, high = np.percentile(totals[:, 0] / totals[:, 1], [2.5, 97.5])
-    return {"value": value, "low": float(low), "high": float(high), "n": n}
+    pairs = [(s, c) for s, c in zip(sums, counts, strict=True) if c]
+    found = stats.ratio([s for s, _ in pairs], [c for _, c in pairs], seed)
+    return {**found.to_json(), "n": sum(c for _, c in pairs)}
 
 
 def _learned(row: UserRow) -> NDArray[np.intp]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from duologue.analysis.figures import line_chart, score_bars
-from duologue.analysis.stats import Estimate
+from duologue.stats import Estimate
 
 
 def pictures(results: Mapping[str, Any], folder: Path) -> list[Path]:

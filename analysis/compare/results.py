@@ -16,10 +16,10 @@ from duologue.analysis.compare.stages import Done
 from duologue.analysis.compare.verdict import COMPARED, verdicts
 from duologue.analysis.figures import read_metrics
 from duologue.analysis.play import starts_of
-from duologue.analysis.stats import Estimate
 from duologue.analysis.store import EpisodeFile
 from duologue.analysis.summary import METRICS, leak_count
 from duologue.envs.tasks.spec import make_tasks
+from duologue.stats import Estimate
 from duologue.types import Episode, Task
 
 Cells = Mapping[tuple[str, str], Sequence[Sequence[Episode]]]

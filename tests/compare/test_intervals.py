@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from duologue.analysis.compare.intervals import Unit, nested
-from duologue.analysis.stats import share
+from duologue.stats import share
 
 
 def units(*values: float) -> list[Unit]:

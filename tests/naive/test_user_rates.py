@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from duologue.analysis.stats import Estimate
 from duologue.analysis.user_rates import UserRates, user_rates
 from duologue.errors import DuologueError
 from duologue.simulators import ScriptedDocumentUser, ScriptedMathUser
+from duologue.stats import Estimate
 from duologue.types import Dialogue, Episode, Message, StopReason, Task
 
 Play = Callable[..., list[Episode]]

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from duologue.analysis import Estimate, difference, mean, ratio, score_mean, share, stats
-from duologue.analysis.stats import clustered_mean
+from duologue import stats
+from duologue.stats import Estimate, clustered_mean, difference, mean, ratio, score_mean, share
 
 REPETITIONS = 600
 ALLOWED = 4 * math.sqrt(0.95 * 0.05 / REPETITIONS)
