@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     from duologue.analysis.report import markdown, table, transcript
     from duologue.analysis.summary import EvaluationReport, summarise
     from duologue.analysis.user_rates import UserRates
-    from duologue.stats import Estimate, difference, mean, ratio, score_mean, share
+    from duologue.trainers.stats import Estimate, difference, mean, ratio, score_mean, share
 
 _HOMES = {
     "CollectConfig": "duologue.analysis.config",
     "Collected": "duologue.analysis.collect",
-    "Estimate": "duologue.stats",
+    "Estimate": "duologue.trainers.stats",
     "EvaluateConfig": "duologue.analysis.config",
     "EvaluationReport": "duologue.analysis.summary",
     "RolloutConfig": "duologue.analysis.config",
     "UserRates": "duologue.analysis.user_rates",
     "collect_counted": "duologue.analysis.collect",
-    "difference": "duologue.stats",
+    "difference": "duologue.trainers.stats",
     "evaluate": "duologue.analysis.evaluation",
     "learning_curve": "duologue.analysis.figures",
     "line_chart": "duologue.analysis.figures",
     "markdown": "duologue.analysis.report",
-    "mean": "duologue.stats",
-    "ratio": "duologue.stats",
+    "mean": "duologue.trainers.stats",
+    "ratio": "duologue.trainers.stats",
     "rollout": "duologue.analysis.play",
     "score_bars": "duologue.analysis.figures",
-    "score_mean": "duologue.stats",
-    "share": "duologue.stats",
+    "score_mean": "duologue.trainers.stats",
+    "share": "duologue.trainers.stats",
     "summarise": "duologue.analysis.summary",
     "table": "duologue.analysis.report",
     "transcript": "duologue.analysis.report",

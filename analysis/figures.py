@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duologue.errors import DuologueError, MissingExtraError
-from duologue.stats import Estimate
+from duologue.trainers.stats import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

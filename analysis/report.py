@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from duologue.analysis.summary import EvaluationReport
-from duologue.stats import Estimate
+from duologue.trainers.stats import Estimate
 from duologue.types import Episode
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 from duologue.errors import DuologueError
 from duologue.simulators.leaks import leaks
-from duologue.stats import Estimate, clustered_mean, mean, ratio, score_mean, share
+from duologue.trainers.stats import Estimate, clustered_mean, mean, ratio, score_mean, share
 from duologue.types import Episode, Task
 
 METRICS = {"MathChat-v0": "accuracy", "MediumDocEditChat-v0": "BLEU"}

@@ -20,7 +20,7 @@ from duologue.simulators.guards import MASK
 from duologue.simulators.leaks import leaks
 from duologue.simulators.scripted_document import coverage, length_fault, wanted_points
 from duologue.simulators.spec import env_name
-from duologue.stats import Estimate, ratio, share
+from duologue.trainers.stats import Estimate, ratio, share
 from duologue.types import Dialogue, Episode, Message, StopReason, Task
 
 POOR, GOOD = 0.6, 0.95

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from duologue import stats
 from duologue.simulators.calibrated_layout import DECISION, DECISIONS, GIVEN, TEXT, UserRow
+from duologue.trainers import stats
 from duologue.trainers.calibration_rows import Prepared
 
 Nll = list[NDArray[np.float64]]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from duologue.stats import Estimate, share
+from duologue.trainers.stats import Estimate, share
 
 RESAMPLES = 4_000
 _DRAWS_AT_ONCE = 1_000_000

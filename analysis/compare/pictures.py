@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from duologue.analysis.figures import line_chart, score_bars
-from duologue.stats import Estimate
+from duologue.trainers.stats import Estimate
 
 
 def pictures(results: Mapping[str, Any], folder: Path) -> list[Path]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from duologue.analysis.compare.intervals import Unit, nested
-from duologue.stats import share
+from duologue.trainers.stats import share
 
 
 def units(*values: float) -> list[Unit]:

@@ -8,7 +8,7 @@ import pytest
 from duologue.analysis.user_rates import UserRates, user_rates
 from duologue.errors import DuologueError
 from duologue.simulators import ScriptedDocumentUser, ScriptedMathUser
-from duologue.stats import Estimate
+from duologue.trainers.stats import Estimate
 from duologue.types import Dialogue, Episode, Message, StopReason, Task
 
 Play = Callable[..., list[Episode]]

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from duologue import stats
-from duologue.stats import Estimate, clustered_mean, difference, mean, ratio, score_mean, share
+from duologue.trainers import stats
+from duologue.trainers.stats import Estimate, clustered_mean, difference, mean, ratio, score_mean, share
 
 REPETITIONS = 600
 ALLOWED = 4 * math.sqrt(0.95 * 0.05 / REPETITIONS)
