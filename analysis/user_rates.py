@@ -99,13 +99,13 @@ def user_rates(episodes: Sequence[Episode], find_task: FindTask) -> UserRates:
         raise DuologueError(
             f"The finished episodes come from {len(envs)} environments. Measure those of one at a time."
         )
-    seen = [_Seen(e, find_task(e.task_id)) for e in kept]
+    seen = [Seen(e, find_task(e.task_id)) for e in kept]
     rates = {name: _estimate([measure(one) for one in seen]) for name, measure in _MEASURES.items()}
     return UserRates(env=envs.pop(), dialogues=len(kept), **rates)
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class Seen:
     """A finished dialogue with its task."""
 
     episode: Episode
@@ -113,14 +113,17 @@ class _Seen:
 
     @property
     def messages(self) -> tuple[Message, ...]:
+        """Return the messages of both speakers."""
         return self.episode.messages
 
     @property
     def is_math(self) -> bool:
+        """Return True in MathChat, False in MediumDocEditChat; raises where shipped users know neither."""
         return env_name(self.episode.env_id.rpartition(":")[2]) == "MathChat"
 
     @property
     def points(self) -> tuple[str, ...]:
+        """Return what the user may tell: facts, and the outline of a document."""
         return self.task.facts if self.is_math else wanted_points(self.task)
 
     def user_turns(self) -> Iterator[int]:
@@ -150,7 +153,7 @@ def _estimate(pairs: Sequence[Pair]) -> Estimate:
     return ratio(amounts, counts)
 
 
-def _verdict(seen: _Seen, offer: str) -> bool | None:
+def verdict(seen: Seen, offer: str) -> bool | None:
     """Return True for a right answer or a good draft, False for a wrong or poor one, None in between or if unknown."""
     if seen.is_math:
         return answers_equal(offer, seen.task.reference)
@@ -158,29 +161,30 @@ def _verdict(seen: _Seen, offer: str) -> bool | None:
     return True if fits and made >= GOOD else False if not fits or made < POOR else None
 
 
-def _accepts(seen: _Seen, i: int) -> bool:
+def accepts(seen: Seen, i: int) -> bool:
+    """Return True if the user's message ``i`` accepts what the assistant just offered (see ``user_rates``)."""
     if seen.ends_at(i):
         return seen.episode.stop_reason is StopReason.USER_SATISFIED
     text = seen.messages[i]["content"]
     return bool(_AGREES.search(text)) and not _OBJECTS.search(text)
 
 
-def _accepted(seen: _Seen, verdict: bool) -> Pair:
+def _accepted(seen: Seen, wanted: bool) -> Pair:
     """Count the offers of this verdict: those accepted, and all."""
     accepted = [
-        _accepts(seen, i)
+        accepts(seen, i)
         for i in seen.user_turns()
-        if i and (offer := seen.offer(seen.messages[i - 1]["content"])) and _verdict(seen, offer) is verdict
+        if i and (offer := seen.offer(seen.messages[i - 1]["content"])) and verdict(seen, offer) is wanted
     ]
     return float(sum(accepted)), float(len(accepted))
 
 
-def _right_refused(seen: _Seen) -> Pair:
+def _right_refused(seen: Seen) -> Pair:
     accepted, all_right = _accepted(seen, True)
     return all_right - accepted, all_right
 
 
-def _leaks(seen: _Seen) -> Pair:
+def _leaks(seen: Seen) -> Pair:
     outright = f"The answer is {seen.task.reference}." if seen.is_math else seen.task.reference
     open_turns = [i for i in seen.user_turns() if not seen.ends_at(i)]
     chances = [i for i in open_turns if leaks(seen.task, seen.messages[:i], outright)]
@@ -188,16 +192,16 @@ def _leaks(seen: _Seen) -> Pair:
     return float(sum(MASK in text or leaks(seen.task, seen.messages[:i], text) for i, text in texts)), len(chances)
 
 
-def _any_leak(seen: _Seen) -> Pair:
+def _any_leak(seen: Seen) -> Pair:
     hits, chances = _leaks(seen)
     return float(hits > 0), float(chances > 0)
 
 
-def _told_at_opening(seen: _Seen) -> Pair:
+def _told_at_opening(seen: Seen) -> Pair:
     return (len(seen.told_by(1)) / len(seen.points), 1.0) if seen.points and seen.messages else (0.0, 0.0)
 
 
-def _told_when_asked(seen: _Seen) -> Pair:
+def _told_when_asked(seen: Seen) -> Pair:
     if len(seen.messages) < 3 or seen.ends_at(2):
         return 0.0, 0.0
     reply, before = seen.messages[1]["content"], seen.told_by(1)
@@ -207,17 +211,17 @@ def _told_when_asked(seen: _Seen) -> Pair:
     return len(seen.told_by(3) - before) / left, 1.0
 
 
-def _words(seen: _Seen) -> Pair:
+def _words(seen: Seen) -> Pair:
     texts = [seen.messages[i]["content"] for i in seen.user_turns()]
     return float(sum(len(text.split()) for text in texts)), float(len(texts))
 
 
-def _premature(seen: _Seen) -> Pair:
+def _premature(seen: Seen) -> Pair:
     offered = any(seen.offer(m["content"]) for m in seen.messages if m["role"] == "assistant")
     return float(seen.episode.stop_reason.is_terminal and not offered), 1.0
 
 
-_MEASURES: Mapping[str, Callable[[_Seen], Pair]] = {
+_MEASURES: Mapping[str, Callable[[Seen], Pair]] = {
     "wrong_accepted": lambda seen: _accepted(seen, False),
     "right_refused": _right_refused,
     "leaks_per_turn": _leaks,

@@ -1,0 +1,1 @@
+"""How far contexts of training are from those that a policy meets, turn by turn."""
