@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from duologue.envs.foreign import ForeignVectorEnv, foreign_vector_env
     from duologue.envs.math_chat import MathChatEnv, MathChatVectorEnv
     from duologue.envs.spaces import UnicodeText
+    from duologue.envs.tabular import TabularDialogue, TabularDialogueEnv, losing_track
     from duologue.envs.vector_env import DialogueVectorEnv
     from duologue.envs.wrappers import ChatTemplateObservation, MessagesObservation
 
@@ -36,9 +37,12 @@ _HOMES = {
     "MediumDocEditChatEnv": "doc_edit_chat",
     "MediumDocEditChatVectorEnv": "doc_edit_chat",
     "MessagesObservation": "wrappers",
+    "TabularDialogue": "tabular",
+    "TabularDialogueEnv": "tabular",
     "Transition": "dynamics",
     "UnicodeText": "spaces",
     "foreign_vector_env": "foreign",
+    "losing_track": "tabular",
 }
 
 __all__ = [
@@ -57,9 +61,12 @@ __all__ = [
     "MediumDocEditChatEnv",
     "MediumDocEditChatVectorEnv",
     "MessagesObservation",
+    "TabularDialogue",
+    "TabularDialogueEnv",
     "Transition",
     "UnicodeText",
     "foreign_vector_env",
+    "losing_track",
 ]
 
 
