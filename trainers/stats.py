@@ -98,18 +98,30 @@ def ratio(amounts: Sequence[float], counts: Sequence[float], seed: int = 0) -> E
         counts: how many chances each unit had; not negative.
         seed: of the resamples.
     """
-    a, c = _array(amounts), _array(counts)
-    if c.sum() <= 0:
-        return Estimate(math.nan, math.nan, math.nan, len(a))
-    value = float(a.sum() / c.sum())
-    if len(a) < 2:
-        return Estimate(value, math.nan, math.nan, len(a))
+    if sum(counts) <= 0:
+        return Estimate(math.nan, math.nan, math.nan, len(amounts))
+    return of_totals(lambda totals: totals[:, 0] / totals[:, 1], list(zip(amounts, counts, strict=True)), seed)
+
+
+def of_totals(
+    statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]], units: Sequence[Sequence[float]], seed: int = 0
+) -> Estimate:
+    """Return a statistic of totals over units, with a bootstrap over the units: F1 or kappa from counts per dialogue.
+
+    Args:
+        statistic: from totals, shape (N, K), to values, shape (N,). NaN where it is not defined: such resamples do not
+            count.
+        units: K numbers of each unit.
+        seed: of the resamples.
+    """
+    rows = _array(units)
     with np.errstate(invalid="ignore", divide="ignore"):
-        samples = _resampled(
-            lambda rows: a[rows].sum(axis=1) / c[rows].sum(axis=1), len(a), np.random.default_rng(seed)
-        )
-    low, high = np.nanquantile(samples[np.isfinite(samples)], [0.025, 0.975])
-    return Estimate(value, float(low), float(high), len(a))
+        value = float(statistic(rows.sum(axis=0, keepdims=True))[0]) if len(rows) else math.nan
+        if len(rows) < 2 or not math.isfinite(value):
+            return Estimate(value, math.nan, math.nan, len(rows))
+        samples = _resampled(lambda drawn: statistic(rows[drawn].sum(axis=1)), len(rows), np.random.default_rng(seed))
+    low, high = np.quantile(samples[np.isfinite(samples)], [0.025, 0.975])
+    return Estimate(value, float(low), float(high), len(rows))
 
 
 def difference(a: Mapping[int, float], b: Mapping[int, float], seed: int = 0) -> Estimate:
@@ -138,7 +150,7 @@ def difference(a: Mapping[int, float], b: Mapping[int, float], seed: int = 0) ->
     return Estimate(float(x.mean() - y.mean()), float(low), float(high), n)
 
 
-def _array(values: Sequence[float]) -> NDArray[np.float64]:
+def _array(values: Sequence[float] | Sequence[Sequence[float]]) -> NDArray[np.float64]:
     return np.asarray(values, dtype=np.float64)
 
 

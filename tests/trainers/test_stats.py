@@ -84,6 +84,16 @@ def test_ratio_resamples_dialogues_not_turns() -> None:
     assert clustered.high - clustered.low > 3 * (naive.high - naive.low)
 
 
+def test_statistics_of_totals() -> None:
+    units = [[1.0, 2.0, 0.0], [3.0, 1.0, 0.0], [0.0, 2.0, 0.0]]
+    halves = stats.of_totals(lambda totals: totals[:, 0] / totals[:, 1], units)
+    assert halves == ratio([1.0, 3.0, 0.0], [2.0, 1.0, 2.0])
+    assert halves.value == pytest.approx(4 / 5)
+    assert math.isnan(stats.of_totals(lambda totals: totals[:, 0] / totals[:, 2] * 0, units).value)
+    assert math.isnan(stats.of_totals(lambda totals: totals[:, 0], []).value)
+    assert math.isnan(stats.of_totals(lambda totals: totals[:, 0], units[:1]).low)
+
+
 def test_ratio_is_not_the_mean_of_ratios() -> None:
     assert ratio([1.0, 0.0], [1.0, 9.0]).value == pytest.approx(0.1)
 
