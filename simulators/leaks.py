@@ -30,6 +30,12 @@ def leaks(task: Task, messages: Sequence[Message], text: str) -> bool:
     return bool(leaked_spans(task, messages, text))
 
 
+def leakable(task: Task, messages: Sequence[Message]) -> bool:
+    """Return True if the reference is still there to be given away: a user who said it outright would leak."""
+    is_document = len(task.reference.split()) > LONGEST_ANSWER
+    return leaks(task, messages, task.reference if is_document else f"The answer is {task.reference}.")
+
+
 def leaked_spans(task: Task, messages: Sequence[Message], text: str) -> list[Span]:
     """Return where a user text leaks, as character spans in order (see ``leaks``)."""
     said = [message["content"] for message in messages if message["role"] == "assistant"]

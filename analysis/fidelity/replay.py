@@ -1,0 +1,141 @@
+"""A user's turn beside the person's, at every history of a log. Turns are kept, so that a killed run goes on."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+
+from duologue.analysis.fidelity.turns import Talk, Turn, talk_of_log
+from duologue.errors import DuologueError
+from duologue.rewards import signature_of
+from duologue.simulators.base import Simulator
+from duologue.simulators.logs import LoggedDialogue
+from duologue.simulators.reliable import answer_all
+from duologue.types import Dialogue, StopReason, UserTurn
+
+AT_ONCE = 256
+"""Histories that go to the user in one call."""
+OnTurns = Callable[[int, int], None]
+"""Called with turns done and turns in all."""
+
+
+@dataclass(slots=True)
+class Beside:
+    """One speaker's dialogues, the people's at the same histories if it was replayed, and what failed."""
+
+    talks: list[Talk] = field(default_factory=list)
+    people: list[Talk] = field(default_factory=list)
+    failed: Counter[str] = field(default_factory=Counter)
+    """How many turns (free: dialogues) could not be had, by reason."""
+
+
+class TurnFile:
+    """User turns as JSON lines, by a key of user, seed and history."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.turns = dict(_read(path)) if path.is_file() else {}
+
+    def keep(self, key: str, turn: UserTurn) -> None:
+        """Add a turn."""
+        row = {"key": key, "text": turn.text, "stop_reason": turn.stop.value if turn.stop else None}
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        self.turns[key] = turn
+
+
+def replay(
+    simulator: Simulator,
+    dialogues: Sequence[LoggedDialogue],
+    env: str,
+    *,
+    seed: int = 0,
+    timeout: float | None = None,
+    file: TurnFile | None = None,
+    on_turns: OnTurns | None = None,
+) -> Beside:
+    """Ask a user for its turn at every history of people's dialogues, the opening included.
+
+    A history at which the user fails twice is left out on both sides and counted.
+
+    Args:
+        simulator: the user.
+        dialogues: people's.
+        env: environment id.
+        seed: of the users, one for each dialogue.
+        timeout: seconds of a call.
+        file: keeps turns, and knows those of an earlier run.
+        on_turns: follows the turns.
+
+    Raises:
+        DuologueError: if a dialogue is malformed.
+    """
+    people = [talk_of_log(dialogue, env) for dialogue in dialogues]
+    seeds = [_seed(seed, dialogue) for dialogue in dialogues]
+    waiting = [Dialogue(u.task, s, u.history) for talk, s in zip(people, seeds, strict=True) for u in talk.turns]
+    answers = iter(_ask(simulator, waiting, timeout, file, on_turns))
+    found = Beside()
+    for talk in people:
+        pairs = [(turn, next(answers)) for turn in talk.turns]
+        kept = [(turn, answer) for turn, answer in pairs if isinstance(answer, UserTurn)]
+        found.failed.update(" ".join(str(answer).split()) for _, answer in pairs if isinstance(answer, Exception))
+        if kept:
+            found.people.append(replace(talk, turns=tuple(turn for turn, _ in kept)))
+            found.talks.append(replace(talk, turns=tuple(_instead(turn, answer) for turn, answer in kept)))
+    return found
+
+
+def _ask(
+    simulator: Simulator,
+    waiting: Sequence[Dialogue],
+    timeout: float | None,
+    file: TurnFile | None,
+    on_turns: OnTurns | None,
+) -> list[UserTurn | Exception]:
+    known = file.turns if file else {}
+    keys = [_key(signature_of(simulator), dialogue) for dialogue in waiting]
+    answers: dict[int, UserTurn | Exception] = {i: known[key] for i, key in enumerate(keys) if key in known}
+    missing = [i for i in range(len(waiting)) if i not in answers]
+    for start in range(0, len(missing), AT_ONCE):
+        asked = missing[start : start + AT_ONCE]
+        for i, turn in zip(asked, answer_all(simulator, [waiting[i] for i in asked], timeout), strict=True):
+            answers[i] = turn
+            if file and isinstance(turn, UserTurn):
+                file.keep(keys[i], turn)
+        if on_turns:
+            on_turns(len(answers), len(waiting))
+    return [answers[i] for i in range(len(waiting))]
+
+
+def _instead(turn: Turn, answer: UserTurn) -> Turn:
+    return Turn(turn.env, turn.task, turn.history, answer.text, answer.stop, turn.person_stops)
+
+
+def _seed(seed: int, dialogue: LoggedDialogue) -> int:
+    return int.from_bytes(sha256(f"fidelity:{seed}:{dialogue.content_hash}".encode()).digest()[:4], "big") >> 1
+
+
+def _key(signature: str, dialogue: Dialogue) -> str:
+    said = [signature, dialogue.task.to_json(), dialogue.seed, dialogue.messages]
+    return sha256(json.dumps(said, ensure_ascii=False).encode()).hexdigest()[:32]
+
+
+def _read(path: Path) -> list[tuple[str, UserTurn]]:
+    """Return the kept turns; a last line that was cut in writing is removed from the file."""
+    data = path.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    if len(whole) < len(data):
+        path.write_bytes(whole)
+    found = []
+    for number, line in enumerate(whole.decode("utf-8").split("\n")[:-1], start=1):
+        try:
+            row = json.loads(line)
+            stop = StopReason(row["stop_reason"]) if row["stop_reason"] else None
+            found.append((str(row["key"]), UserTurn(str(row["text"]), stop)))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DuologueError(f"Line {number} of {str(path)!r} is no turn ({error}). Remove the line.") from error
+    return found
