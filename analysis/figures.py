@@ -20,6 +20,8 @@ Row = Mapping[str, Any]
 PANELS = {"reward": "reward", "accuracy": "accuracy", "turns": "turns", "dialogue/turns": "turns"}
 """Keys that get a panel each, where the log has them, and the panel's label."""
 _COLOUR = "#1f6f8b"
+Band = Sequence[tuple[float, Estimate]]
+"""Estimates along an axis."""
 
 
 def learning_curve(log: Sequence[Row] | str | Path, path: str | Path) -> Path:
@@ -92,6 +94,64 @@ def line_chart(series: Mapping[str, Sequence[tuple[float, float]]], path: str | 
     axis.set_xlabel(x)
     axis.set_ylabel(y)
     axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return _save(figure, path)
+
+
+def interval_chart(series: Mapping[str, Sequence[tuple[float, Estimate]]], path: str | Path, *, x: str, y: str) -> Path:
+    """Draw one line per name through estimates, with their 95 % intervals, and return the file.
+
+    Args:
+        series: points (x, estimate) by name.
+        path: PNG file to write; its folder is made.
+        x: label of the horizontal axis.
+        y: label of the vertical axis.
+
+    Raises:
+        DuologueError: if there are no points.
+        MissingExtraError: if matplotlib is not installed.
+    """
+    if not any(series.values()):
+        raise DuologueError("There is nothing to draw. Give at least one point.")
+    figure = _figure(7.0, 3.6)
+    axis = figure.subplots()
+    for name, points in series.items():
+        found = [estimate for _, estimate in points]
+        below, above = [_length(e.value, e.low) for e in found], [_length(e.high, e.value) for e in found]
+        axis.errorbar(
+            [at for at, _ in points], [e.value for e in found], yerr=[below, above], label=name, marker="o", capsize=3
+        )
+    axis.set_xlabel(x)
+    axis.set_ylabel(f"{y} (95 % interval)")
+    axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return _save(figure, path)
+
+
+def band_charts(panels: Mapping[str, Mapping[str, Band]], path: str | Path, *, x: str) -> Path:
+    """Draw panels side by side, each with a line per name and its 95 % intervals as a band; return the file.
+
+    Args:
+        panels: by the label of the panel's vertical axis: lines by name. Estimates without a value leave a gap.
+        path: PNG file to write; its folder is made.
+        x: label of the horizontal axes.
+
+    Raises:
+        DuologueError: if there are no panels.
+        MissingExtraError: if matplotlib is not installed.
+    """
+    if not panels:
+        raise DuologueError("There is nothing to draw. Give at least one panel.")
+    figure = _figure(1.0 + 3.4 * len(panels), 3.2)
+    for axis, (label, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        for name, band in lines.items():
+            places = [place for place, _ in band]
+            (drawn,) = axis.plot(places, [e.value for _, e in band], label=name, marker=".", linewidth=1.5)
+            axis.fill_between(
+                places, [e.low for _, e in band], [e.high for _, e in band], color=drawn.get_color(), alpha=0.15
+            )
+        axis.set_xlabel(x)
+        axis.set_ylabel(label)
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.legend()
     return _save(figure, path)
 
 
