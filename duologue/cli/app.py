@@ -18,6 +18,7 @@ from duologue.cli.play import PlayConfig, play_dialogue
 from duologue.cli.progress import progress_line
 from duologue.cli.scratch import EXAMPLES as SCRATCH_EXAMPLES
 from duologue.cli.scratch import run_pretrain
+from duologue.cli.shift import add_shift
 from duologue.cli.train import train
 from duologue.trainers.scratch import ScratchConfig
 
@@ -31,6 +32,7 @@ app = typer.Typer(
 app.add_typer(train, name="train")
 app.add_typer(logs, name="logs")
 add_calibration(app, train)
+add_shift(app)
 
 _SHOWN = 3
 
