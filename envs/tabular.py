@@ -53,17 +53,17 @@ class TabularDialogue:
     @property
     def horizon(self) -> int:
         """Number of turns H."""
-        return self.rewards.shape[-3]
+        return int(self.rewards.shape[-3])
 
     @property
     def states(self) -> int:
         """Number of the user's messages S."""
-        return self.rewards.shape[-2]
+        return int(self.rewards.shape[-2])
 
     @property
     def replies(self) -> int:
         """Number of the assistant's replies A."""
-        return self.rewards.shape[-1]
+        return int(self.rewards.shape[-1])
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -76,7 +76,8 @@ class TabularDialogue:
         Raises:
             DuologueError: as for a new dialogue.
         """
-        return replace(self, user=user, opening=self.opening if opening is None else opening)
+        opens = self.opening if opening is None else _frozen("opening", opening)
+        return TabularDialogue(opens, _frozen("user", user), self.rewards)
 
     def final_only(self) -> TabularDialogue:
         """Return the same dialogue, of which only the last reply is paid."""
@@ -110,9 +111,9 @@ def losing_track(horizon: int) -> TabularDialogue:
 class TabularDialogueEnv(gym.Env[int, int]):
     """A finite dialogue as a Gymnasium environment.
 
-    Observation: the user's message (``Discrete(S)``). Action: the reply (``Discrete(A)``). Reward: ``rewards[t, s, a]``.
-    The episode terminates after H replies; since the last one is not answered, the last observation repeats.
-    ``info["turn"]`` counts the replies so far.
+    Observation: the user's message (``Discrete(S)``). Action: the reply (``Discrete(A)``). Reward:
+    ``rewards[t, s, a]``. The episode terminates after H replies; since the last one is not answered, the last
+    observation repeats. ``info["turn"]`` counts the replies so far.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
@@ -137,8 +138,8 @@ class TabularDialogueEnv(gym.Env[int, int]):
             dialogue.user if user is None else user, dialogue.opening if opening is None else opening
         )
         self._opening, self._user = cumulated(self.dialogue.opening), cumulated(self.dialogue.user)
-        self.observation_space = gym.spaces.Discrete(self.dialogue.states)
-        self.action_space = gym.spaces.Discrete(self.dialogue.replies)
+        self.observation_space = gym.spaces.Discrete(self.dialogue.states)  # type: ignore[assignment]
+        self.action_space = gym.spaces.Discrete(self.dialogue.replies)  # type: ignore[assignment]
         self._state = self._turn = 0
         self._over = True
 

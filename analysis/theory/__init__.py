@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from duologue.analysis.theory.bounds import bound, coupling_bound, gap, linear_bound, quadratic_bound, reward_ranges
+    from duologue.analysis.theory.config import TheoryConfig
     from duologue.analysis.theory.exact import (
         Pairing,
         Shift,
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
     )
     from duologue.analysis.theory.families import family, gap_over_bound, random_pairings, worst_ratios
     from duologue.analysis.theory.histories import history_distribution, history_shift
+    from duologue.analysis.theory.learning import learned
+    from duologue.analysis.theory.run import theory
 
 _HOMES = {
     "Pairing": "exact",
     "Shift": "exact",
+    "TheoryConfig": "config",
     "action_values": "exact",
     "bound": "bounds",
     "contexts": "exact",
@@ -32,11 +36,13 @@ _HOMES = {
     "gap_over_bound": "families",
     "history_distribution": "histories",
     "history_shift": "histories",
+    "learned": "learning",
     "linear_bound": "bounds",
     "quadratic_bound": "bounds",
     "random_pairings": "families",
     "reward_ranges": "bounds",
     "shift": "exact",
+    "theory": "run",
     "total_variation": "exact",
     "worst_ratios": "families",
 }
@@ -44,6 +50,7 @@ _HOMES = {
 __all__ = [
     "Pairing",
     "Shift",
+    "TheoryConfig",
     "action_values",
     "bound",
     "contexts",
@@ -54,11 +61,13 @@ __all__ = [
     "gap_over_bound",
     "history_distribution",
     "history_shift",
+    "learned",
     "linear_bound",
     "quadratic_bound",
     "random_pairings",
     "reward_ranges",
     "shift",
+    "theory",
     "total_variation",
     "worst_ratios",
 ]

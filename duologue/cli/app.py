@@ -9,9 +9,11 @@ import typer
 
 from duologue.analysis.compare.config import CompareConfig
 from duologue.analysis.config import CollectConfig, EvaluateConfig, RolloutConfig
+from duologue.analysis.theory.config import TheoryConfig
 from duologue.cli.calibrate import add_calibration
 from duologue.cli.compare import EXAMPLES as COMPARE_EXAMPLES
 from duologue.cli.compare import run_compare
+from duologue.cli.fidelity import add_fidelity
 from duologue.cli.flags import configured, with_clean_errors
 from duologue.cli.logs import logs, run_collect
 from duologue.cli.play import PlayConfig, play_dialogue
@@ -19,6 +21,8 @@ from duologue.cli.progress import progress_line
 from duologue.cli.scratch import EXAMPLES as SCRATCH_EXAMPLES
 from duologue.cli.scratch import run_pretrain
 from duologue.cli.shift import add_shift
+from duologue.cli.theory import EXAMPLES as THEORY_EXAMPLES
+from duologue.cli.theory import run_theory
 from duologue.cli.train import train
 from duologue.trainers.scratch import ScratchConfig
 
@@ -33,6 +37,7 @@ app.add_typer(train, name="train")
 app.add_typer(logs, name="logs")
 add_calibration(app, train)
 add_shift(app)
+add_fidelity(app)
 
 _SHOWN = 3
 
@@ -103,6 +108,7 @@ app.command("pretrain", epilog=_examples(*SCRATCH_EXAMPLES))(
     configured(ScratchConfig, positional="dialogues")(run_pretrain)
 )
 app.command("compare", epilog=_examples(*COMPARE_EXAMPLES))(configured(CompareConfig)(run_compare))
+app.command("theory", epilog=_examples(*THEORY_EXAMPLES))(configured(TheoryConfig)(run_theory))
 
 
 @app.command(

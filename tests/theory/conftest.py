@@ -1,4 +1,4 @@
-"""Small finite dialogues and, in fractions, what happens in them: an implementation with nothing in common with ours."""
+"""Small finite dialogues and, in fractions, what happens in them: an implementation of its own."""
 
 from collections.abc import Iterator
 from fractions import Fraction

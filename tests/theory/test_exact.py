@@ -119,8 +119,8 @@ def test_histories_are_further_apart_than_states(rng: np.random.Generator) -> No
 
 
 def test_histories_that_differ_where_states_agree() -> None:
-    """A user who forgets: replies are all different (Δ over histories is 1), and yet every message is equally likely."""
-    dialogue = TabularDialogue([0.5, 0.5], np.full((2, 2, 2), 0.5), np.zeros((2, 2, 2)))
+    """A user who forgets: all replies differ (Δ over histories is 1), and yet every message is as likely."""
+    dialogue = TabularDialogue(np.array([0.5, 0.5]), np.full((2, 2, 2), 0.5), np.zeros((2, 2, 2)))
     first = Pairing(dialogue, RIGHT)
     second = first.with_policy(RIGHT[:, ::-1])
     assert shift(first, second).contexts.tolist() == [0, 0]

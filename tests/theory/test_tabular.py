@@ -20,7 +20,7 @@ ONE = {"opening": [1.0], "user": [[[1.0]]], "rewards": [[[0.5]]]}
 
 def play(env: gym.Env[int, int], replies: list[int], seed: int) -> list[Any]:
     seen = [env.reset(seed=seed)]
-    return seen + [env.step(reply) for reply in replies]  # type: ignore[operator]
+    return seen + [env.step(reply) for reply in replies]
 
 
 def test_gymnasium_accepts_it(rng: np.random.Generator) -> None:
