@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from duologue.analysis.figures import line_chart, score_bars
+from duologue.analysis.figures import interval_chart, line_chart, score_bars
 from duologue.trainers.stats import Estimate
 
 
@@ -27,7 +27,14 @@ def pictures(results: Mapping[str, Any], folder: Path) -> list[Path]:
     if curves:
         path = folder / "learning_curves.png"
         made.append(line_chart(curves, path, x="optimiser step", y="reward with the training user"))
+    if axis := results.get("axis"):
+        lines = {"held-out humans": _along(axis, "score"), "own user (apparent)": _along(axis, "apparent")}
+        made.append(interval_chart(lines, folder / "axis.png", x=axis["label"], y=metric))
     return made
+
+
+def _along(axis: Mapping[str, Any], measure: str) -> list[tuple[float, Estimate]]:
+    return [(row["value"], _estimate(row[measure])) for row in axis["rows"]]
 
 
 def _bars(results: Mapping[str, Any], measure: str) -> dict[str, Estimate]:

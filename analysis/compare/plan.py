@@ -51,6 +51,8 @@ class Plan:
     """Rows of the table, in order."""
     skipped: Mapping[str, str]
     """Arms that are left out, with the reason."""
+    axis: tuple[Cell, ...] = ()
+    """Arms of the preset's axis, each measured with the held-out user and with its ``own``."""
 
 
 def plan(config: CompareConfig, preset: Preset) -> Plan:
@@ -104,8 +106,9 @@ class _Planner:
             for policy in policies:
                 for user in self.users():
                     self.cell(Cell(seed, policy, user))
+        axis = tuple(cell for seed in range(self.config.seeds) for cell in self.axis(seed))
         stages, cells = tuple(self.stages), tuple(self.cells)
-        return Plan(self.preset, self.root, self.config.seeds, stages, cells, policies, self.skipped())
+        return Plan(self.preset, self.root, self.config.seeds, stages, cells, policies, self.skipped(), axis)
 
     def skipped(self) -> dict[str, str]:
         if "proactive" in self.preset.arms and self.preset.base.method == "scratch":
@@ -259,11 +262,29 @@ class _Planner:
         made = f"seed-{cell.seed}/{cell.policy}"
         return self.path(made, part), prompt, (made,)
 
+    def axis(self, seed: int) -> list[Cell]:
+        """Add the arms of the axis and their measurements."""
+        axis, made = self.preset.axis, list[Cell]()
+        if axis is None:
+            return made
+        for value in axis.values:
+            policy, user = axis_arm(value), axis.user_at(value)
+            config = built(InteractiveConfig, "rl", self.preset.rl, {**self.rl_fields(seed, policy), "simulator": user})
+            self.add(f"seed-{seed}/{policy}", config, work.train_interactive, self.after_base, resumes=True)
+            for name, spec in (("held_out", self.preset.users.held_out), ("own", user)):
+                made.append(Cell(seed, policy, name))
+                self.measure(made[-1], spec)
+        return made
+
     def cell(self, cell: Cell) -> None:
+        self.cells.append(cell)
+        self.measure(cell, self.user(cell.seed, cell.user))
+
+    def measure(self, cell: Cell, user: str) -> None:
         spec, prompt, needs = self.policy(cell)
         evaluation = self.preset.evaluate
         config = EvaluateConfig(
-            **self.dialogues_with(self.user(cell.seed, cell.user), self.preset.tasks.test),
+            **self.dialogues_with(user, self.preset.tasks.test),
             agent=spec,
             system_prompt=prompt,
             episodes=evaluation.dialogues if cell.user == "held_out" else evaluation.other_dialogues,
@@ -272,8 +293,12 @@ class _Planner:
             output=self.path(cell.name),
         )
         needs = (*needs, *((f"seed-{cell.seed}/user",) if cell.user == "calibrated" else ()))
-        self.cells.append(cell)
         self.add(cell.name, config, work.measure, needs, resumes=True)
+
+
+def axis_arm(value: float) -> str:
+    """Return the name of the arm at a value of the axis."""
+    return f"axis-{value:g}"
 
 
 def _proactive(preset: Preset) -> str:

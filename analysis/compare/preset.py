@@ -83,6 +83,34 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
+class Axis:
+    """The simulator-induced shift as an axis: one more RL arm per value, each with a user of its own."""
+
+    label: str
+    """What the values are, for the figure: "leak rate"."""
+    user: str
+    """User of an arm, with ``{}`` where the value goes: ``scripted:naive,leak={}``."""
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Check that the values can tell users apart.
+
+        Raises:
+            DuologueError: if the user does not depend on the value, or there are no different values.
+        """
+        if "{}" not in self.user:
+            raise DuologueError(
+                f"axis.user is {self.user!r}. Write {{}} where the value goes: scripted:naive,leak={{}}."
+            )
+        if not self.values or len(set(self.values)) < len(self.values):
+            raise DuologueError(f"axis.values are {list(self.values)}. Give different numbers.")
+
+    def user_at(self, value: float) -> str:
+        """Return the spec of the user at a value."""
+        return self.user.replace("{}", f"{value:g}")
+
+
+@dataclass(frozen=True, slots=True)
 class Shape:
     """Numbers about a language model from which costs follow."""
 
@@ -139,6 +167,8 @@ class Preset:
     """The user's model, where it is another one than the policy's."""
     system_prompt: str | None = None
     arms: tuple[str, ...] = ARMS
+    axis: Axis | None = None
+    """Further arms, whose users differ in one number."""
 
 
 def load_preset(config: CompareConfig) -> Preset:

@@ -11,7 +11,7 @@ from typing import Any
 
 import duologue
 from duologue.analysis.compare.intervals import RESAMPLES, Unit, nested
-from duologue.analysis.compare.plan import OWN_USER, Cell, Plan
+from duologue.analysis.compare.plan import OWN_USER, Cell, Plan, axis_arm
 from duologue.analysis.compare.stages import Done
 from duologue.analysis.compare.verdict import COMPARED, verdicts
 from duologue.analysis.figures import read_metrics
@@ -55,6 +55,8 @@ def results(plan: Plan, done: Mapping[str, Done]) -> dict[str, Any]:
         "calibration": _calibration(plan),
         "facts": {name: work.facts for name, work in sorted(done.items())},
     }
+    if axis := axis_rows(plan):
+        found["axis"] = axis
     found["verdict"] = verdicts(found)
     found["timing"] = _timing(done)
     found["machine"] = machine()
@@ -63,8 +65,12 @@ def results(plan: Plan, done: Mapping[str, Done]) -> dict[str, Any]:
 
 def read_cells(plan: Plan) -> dict[tuple[str, str], list[list[Episode]]]:
     """Return the episodes of all cells, by policy and user."""
+    return _read(plan, plan.cells)
+
+
+def _read(plan: Plan, cells: Sequence[Cell]) -> dict[tuple[str, str], list[list[Episode]]]:
     found: dict[tuple[str, str], list[list[Episode]]] = {}
-    for cell in plan.cells:
+    for cell in cells:
         found.setdefault((cell.policy, cell.user), []).append(read_cell(plan, cell))
     return found
 
@@ -74,6 +80,26 @@ def read_cell(plan: Plan, cell: Cell) -> list[Episode]:
     config = next(stage.config for stage in plan.stages if stage.name == cell.name)
     episodes = {e.seed: e for e in EpisodeFile(plan.root / cell.name / "episodes.jsonl").read()}
     return [episodes[start.seed] for start in starts_of(config.seed, config.episodes)]
+
+
+def axis_rows(plan: Plan) -> dict[str, Any] | None:
+    """Return true and apparent score of each arm of the axis, and their paired difference; None without an axis."""
+    axis = plan.preset.axis
+    if axis is None:
+        return None
+    cells = _read(plan, plan.axis)
+    arms = [(value, cells[axis_arm(value), "held_out"], cells[axis_arm(value), "own"]) for value in axis.values]
+    rows = [
+        {
+            "value": value,
+            "user": axis.user_at(value),
+            "score": _mean(judged, _reward, is_share=True).to_json(),
+            "apparent": _mean(apparent, _reward, is_share=True).to_json(),
+            "gap": _paired(apparent, judged, _reward).to_json(),
+        }
+        for value, judged, apparent in arms
+    ]
+    return {"label": axis.label, "rows": rows}
 
 
 def _arm(
@@ -150,7 +176,7 @@ def _matrix(policies: Sequence[str], cells: Cells) -> dict[str, dict[str, Any]]:
 
 def _unscored(plan: Plan, done: Mapping[str, Done]) -> dict[str, int]:
     """Return how many dialogues of a cell could not be scored, for cells with any."""
-    return {cell.name: n for cell in plan.cells if (n := done[cell.name].facts["unscored"])}
+    return {cell.name: n for cell in (*plan.cells, *plan.axis) if (n := done[cell.name].facts["unscored"])}
 
 
 def _differences(policies: Sequence[str], cells: Cells) -> dict[str, dict[str, Any]]:

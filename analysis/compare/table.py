@@ -25,6 +25,7 @@ def table(results: Results) -> str:
         _notes(results),
         "## Every policy with every user",
         _matrix(results),
+        *_axis(results),
         "## Verdict",
         verdict_text(results),
         "## How it was measured",
@@ -108,6 +109,18 @@ def _matrix(results: Results) -> str:
     users = [user for user in USER_TITLES if any(user in row for row in results["matrix"].values())]
     rows = [[name, *(shown(results["matrix"][name].get(user)) for user in users)] for name in results["policies"]]
     return _markdown(["policy", *(USER_TITLES[user] for user in users)], rows)
+
+
+def _axis(results: Results) -> list[str]:
+    axis = results.get("axis")
+    if axis is None:
+        return []
+    head = [axis["label"], "user in training", "held-out humans", "own user (apparent)", "apparent - true"]
+    rows = [
+        [f"{row['value']:g}", f"`{row['user']}`", *(shown(row[key]) for key in ("score", "apparent", "gap"))]
+        for row in axis["rows"]
+    ]
+    return [f"## Along the axis: {axis['label']}", _markdown(head, rows)]
 
 
 def _measured(results: Results) -> str:

@@ -33,6 +33,7 @@ def verdicts(results: Mapping[str, Any]) -> list[dict[str, Any]]:
         _ordered(results, "calibrated needs fewer turns than static", "calibrated - static", "turns", sign=-1),
         _ordered(results, "calibrated needs fewer turns than naive", "calibrated - naive", "turns", sign=-1),
         _gap(results),
+        *_axis_gaps(results),
     ]
     return [verdict for verdict in made if verdict]
 
@@ -94,3 +95,15 @@ def _gap(results: Mapping[str, Any]) -> dict[str, Any] | None:
         "outcome": outcome([gap]),
         "evidence": evidence,
     }
+
+
+def _axis_gaps(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    axis = results.get("axis") or {"label": "", "rows": []}
+    return [
+        {
+            "claim": f"trained at {axis['label']} {row['value']:g}, a policy scores higher with its own user",
+            "outcome": outcome([row["gap"]]),
+            "evidence": {"apparent - true": row["gap"]},
+        }
+        for row in axis["rows"]
+    ]
