@@ -27,10 +27,13 @@ def figure(results: Results, path: str | Path) -> Path:
     """
     made = figures._figure(10.0, 4.0)
     left, right = made.subplots(1, 2)
+    horizons = [row["horizon"] for row in results["rates"]["families"][0]["rows"]]
     _draw_family(left, results["rates"])
     _draw_learning(right, results["learning"])
     for axis in (left, right):
-        axis.set_xscale("log", base=2)
+        axis.set_xscale("log")
+        axis.set_xticks(horizons, [str(h) for h in horizons])
+        axis.minorticks_off()
         axis.set_yscale("log")
         axis.set_xlabel("turns H")
         axis.legend(fontsize="small")
@@ -38,13 +41,16 @@ def figure(results: Results, path: str | Path) -> Path:
 
 
 def _draw_family(axis: Axes, rates: Results) -> None:
+    long = rates["slope_horizons"]
     for one in rates["families"]:
         if one["shifted"] != "policy":
             continue
         x = [row["horizon"] for row in one["rows"]]
-        label = f"paid on {one['paid'].replace('final', 'the final')}: slope {one['slope']:.2f}"
-        (line,) = axis.plot(x, [row["gap"] for row in one["rows"]], marker="o", linewidth=1.5, label=label)
-        axis.plot(x, [row["bound"] for row in one["rows"]], color=line.get_color(), linestyle=":", label="its bound")
+        paid = one["paid"].replace("final", "the final")
+        label = f"paid on {paid}: slope {one['slope']:.2f} (H = {long[0]} … {long[-1]})"
+        axis.plot(x, [row["gap"] for row in one["rows"]], marker="o", linewidth=1.5, label=label)
+        axis.plot(x, [row["bound"] for row in one["rows"]], color="black", linestyle=":", linewidth=2.5)
+    axis.plot([], [], color="black", linestyle=":", linewidth=2.5, label="bounds")
     axis.set_title(f"The family that attains the bounds, ε = {rates['rate']:g}", fontsize="medium")
     axis.set_ylabel("gap |J(π) - J(π')|")
 
