@@ -5,11 +5,11 @@ The simulator's own notes are not used, so any user is measured alike, people in
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from duologue.analysis.fidelity.acts import lets_pass
 from duologue.analysis.summary import FindTask
 from duologue.errors import DuologueError
 from duologue.rewards.answers import committed_answer
@@ -25,15 +25,6 @@ from duologue.types import Dialogue, Episode, Message, StopReason, Task
 
 POOR, GOOD = 0.6, 0.95
 """Shares of the wanted points below which no scripted user accepts a draft, and from which every one does."""
-_AGREES = re.compile(
-    r"\b(?:yes|yep|yeah|right|correct|perfect|great|thanks|thank you|got it|makes sense|looks good|agreed?|exactly)\b",
-    re.IGNORECASE,
-)
-_OBJECTS = re.compile(
-    r"\?|\b(?:no|not|nope|never|wrong|incorrect|but|however|again|check|off|different|hmm?|unsure|confus\w+|lost)\b"
-    r"|n['\u2019]t\b",
-    re.IGNORECASE,
-)
 Pair = tuple[float, float]
 """How often it happened in a dialogue, and how often it could have."""
 
@@ -78,9 +69,10 @@ def user_rates(episodes: Sequence[Episode], find_task: FindTask) -> UserRates:
     """Measure the user of finished dialogues.
 
     An answer is what the reward takes for one, in the message alone. It is judged only if a user turn follows (at the
-    turn limit none does). The user accepts it if that turn ends the dialogue satisfied, or if it agrees ("yes", "got
-    it", "thanks", …) and neither objects ("not", "but", "wrong", …) nor asks. A draft is poor below 60 % of the wanted
-    points or at a length that is off, good from 95 % at a fitting length; what lies between is not judged.
+    turn limit none does). The user accepts it if that turn ends the dialogue satisfied, or lets it pass: accepts
+    by the rules of ``label_acts`` ("yes", "got it", "looks good", …) and neither objects, corrects, asks nor is confused.
+    A draft is poor below 60 % of the wanted points or at a length that is off, good from 95 % at a fitting length; what
+    lies between is not judged.
 
     Leaks are those of ``duologue.simulators.leaks``; a guard's mask counts as one, a turn that a guard had sampled anew
     does not, so measure prompted users without their guard where leaks matter.
@@ -165,8 +157,7 @@ def accepts(seen: Seen, i: int) -> bool:
     """Return True if the user's message ``i`` accepts what the assistant just offered (see ``user_rates``)."""
     if seen.ends_at(i):
         return seen.episode.stop_reason is StopReason.USER_SATISFIED
-    text = seen.messages[i]["content"]
-    return bool(_AGREES.search(text)) and not _OBJECTS.search(text)
+    return lets_pass(seen.task, seen.messages[:i], seen.messages[i]["content"])
 
 
 def _accepted(seen: Seen, wanted: bool) -> Pair:

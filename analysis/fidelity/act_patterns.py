@@ -20,8 +20,7 @@ _VERBS = (
     "|correct|create|cut|define|delete|describe|discuss|do|draft|drop|edit|elaborate|emphasi[sz]e|end|expand|explain"
     "|fill|find|finish|fix|focus|format|gear|generate|get rid|give|go (?:ahead|back|on|over)|help|highlight"
     "|improve|include|incorporate|insert|keep|leave|let me (?:know|see)|let's (?!say)|lets|list|make"
-    "|mention|merge|move|name"
-    "|provide|prove|put|reduce|redo|remove|rephrase|replace|restate|revise|rewrite|say|share|shorten|show|simplify|solve"
+    "|mention|merge|move|name|provide|prove|put|reduce|redo|remove|rephrase|replace|restate|revise|rewrite|say|share|shorten|show|simplify|solve"
     "|speak|split|start|state|suggest|summari[sz]e|swap|switch|take|talk|teach|tell|tie|touch|translate|trim|try|turn"
     "|update|use|utili[sz]e|walk me|work|write|be (?:sure|more|less)|don't|do not|stop|continue"
 )
@@ -82,6 +81,7 @@ WISH_FOR_TEXT = any_of(
     r"\bhow about\b",
     r"\bwhat about\b",
     r"\bmaybe (?:" + _VERBS + r"|have)\b",
+    r"[,;:] (?:please |so )?(?:" + _VERBS + r"|flesh) (?:it|this|that)\b",
 )
 """Wants something of a text."""
 CHANGE = any_of(

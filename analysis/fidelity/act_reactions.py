@@ -71,6 +71,7 @@ APPROVES = any_of(
     r"\bwas (?:funny|great|helpful|good)\b",
     r"\bgood (?:fix|point|start|job|idea)\b",
     r"\bthat'?s the one\b",
+    r"\b(?:that|this|it) will do\b",
     r"\bas i imagined\b",
     r"^\W*i know\W*$",
 )
@@ -118,7 +119,9 @@ REJECT = any_of(
         r"(?<!be )(?<!be way )\btoo (?:long|short|formal|flowery|wordy|high|low|generic|complicated|much"
         r"|many|vague|big|small|thin)\b"
     ),
-    r"\bare you (?:really )?(?:sure|certain)\b",
+    r"\byou (?:really )?(?:sure|certain)\b",
+    r"\bdouble.?check\b",
+    r"\bcheck (?:that|this|it) again\b",
     r"\breally\?",
     r"\bis that really\b",
     r"\bhow (?:is|can|could) .*\b(?:not|less|more|be)\b.*\?",
