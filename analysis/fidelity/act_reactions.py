@@ -20,8 +20,8 @@ CONFUSED = any_of(
     ),
     r"\bwhat (?:do|did) you mean\b",
     r"\bwhat (?:does|is) (?:that|this)(?: even)? mean\b",
-    r"\b(?:n'?t|not) making (?:\w+ )?sense\b",
-    r"\bn'?t make (?:\w+ )?sense to me\b",
+    r"(?:n't|\bnot) making (?:\w+ )?sense\b",
+    r"(?:n't|\bnot) make (?:\w+ )?sense to me\b",
     r"\bwhat\?+$",
     r"^\W*(?:um+|uh+)?\W*what\W*$",
     (
@@ -103,8 +103,8 @@ REJECT = any_of(
         r" (?:(?!proven)\w+ ){0,3}?(?:wrong|incorrect|mistaken|false|a mistake|off)\b"
     ),
     (
-        r"\b(?:not|n'?t) (?:\w+ ){0,2}?(?:right(?! now)|correct|true|what i (?:wanted|asked|meant"
-        r"|had in mind|was looking for)|helpful|useful|helping|working|the answer|agree|make (?:any )?sense"
+        r"(?:\bnot|n't) (?:\w+ ){0,2}?(?:right(?! now)|correct|true|what i (?:wanted|asked|meant"
+        r"|had in mind|was looking for)|helpful|useful|helping|working|the answer|agree|make (?:any )?sense(?! to me)"
         r"|quite)\b"
     ),
     (
