@@ -124,7 +124,9 @@ def _bytes(preset: Preset) -> int:
 
 def _stages(plan: Plan) -> str:
     kinds = Counter(stage.kind for stage in plan.stages)
+    further = len(plan.axis) + len(plan.checkpoints)
     cells = f"{len(plan.policies)} policies x {len({c.user for c in plan.cells})} users x {plan.seeds} seeds"
+    cells += f", and {further} of checkpoints and along the axis" if further else ""
     listed = [f"| {kind} | {count} |{f' {cells}' if kind == 'evaluate' else ''} |" for kind, count in kinds.items()]
     names = ", ".join(stage.name for stage in plan.stages if stage.kind != "evaluate")
     return "\n".join(["| stage | times | |", "| --- | --- | --- |", *listed, "", f"In order: {names}, then evaluate."])

@@ -27,6 +27,10 @@ def pictures(results: Mapping[str, Any], folder: Path) -> list[Path]:
     if curves:
         path = folder / "learning_curves.png"
         made.append(line_chart(curves, path, x="optimiser step", y="reward with the training user"))
+    if held_out := results.get("held_out_curves"):
+        points = {p: [(row["step"], _estimate(row["score"])) for row in rows] for p, rows in held_out.items()}
+        path = folder / "held_out_curves.png"
+        made.append(interval_chart(points, path, x="optimiser step", y=f"{metric}, held-out humans"))
     if axis := results.get("axis"):
         lines = {"held-out humans": _along(axis, "score"), "own user (apparent)": _along(axis, "apparent")}
         made.append(interval_chart(lines, folder / "axis.png", x=axis["label"], y=metric))

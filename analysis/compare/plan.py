@@ -20,6 +20,7 @@ USERS = ("held_out", "human", "naive", "calibrated")
 """Columns of the matrix. Nobody trains with ``held_out``."""
 OWN_USER = {"naive": "naive", "calibrated": "calibrated", "oracle": "human"}
 """The user that an arm trains with; the others have none."""
+RL_ARMS = ("static", *OWN_USER)
 _LOGS_SEED, _BASE_SEED, _EVALUATION_SEED = 1_001, 1_002, 2_000
 Made = TypeVar("Made")
 
@@ -31,11 +32,14 @@ class Cell:
     seed: int
     policy: str
     user: str
+    step: int | None = None
+    """Optimiser step of the checkpoint; None = the end of training."""
 
     @property
     def name(self) -> str:
         """Return the name of its stage."""
-        return f"seed-{self.seed}/evaluate/{self.policy}--{self.user}"
+        policy = self.policy if self.step is None else f"{self.policy}@{self.step}"
+        return f"seed-{self.seed}/evaluate/{policy}--{self.user}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ class Plan:
     """Arms that are left out, with the reason."""
     axis: tuple[Cell, ...] = ()
     """Arms of the preset's axis, each measured with the held-out user and with its ``own``."""
+    checkpoints: tuple[Cell, ...] = ()
+    """Checkpoints of RL arms before the last, measured with the held-out user."""
 
 
 def plan(config: CompareConfig, preset: Preset) -> Plan:
@@ -107,8 +113,11 @@ class _Planner:
                 for user in self.users():
                     self.cell(Cell(seed, policy, user))
         axis = tuple(cell for seed in range(self.config.seeds) for cell in self.axis(seed))
+        checkpoints = tuple(cell for seed in range(self.config.seeds) for cell in self.checkpoints(seed))
         stages, cells = tuple(self.stages), tuple(self.cells)
-        return Plan(self.preset, self.root, self.config.seeds, stages, cells, policies, self.skipped(), axis)
+        return Plan(
+            self.preset, self.root, self.config.seeds, stages, cells, policies, self.skipped(), axis, checkpoints
+        )
 
     def skipped(self) -> dict[str, str]:
         if "proactive" in self.preset.arms and self.preset.base.method == "scratch":
@@ -258,7 +267,7 @@ class _Planner:
             return self.agents[cell.policy], None, ()
         if cell.policy in ("base", "proactive"):
             return self.base, prompt if cell.policy == "base" else _proactive(self.preset), self.after_base
-        part = "model" if cell.policy == "clone" else "final"
+        part = "model" if cell.policy == "clone" else "final" if cell.step is None else f"checkpoint-{cell.step}"
         made = f"seed-{cell.seed}/{cell.policy}"
         return self.path(made, part), prompt, (made,)
 
@@ -276,18 +285,36 @@ class _Planner:
                 self.measure(made[-1], spec)
         return made
 
+    def checkpoints(self, seed: int) -> list[Cell]:
+        """Add the measurements of checkpoints, which the arms then have to keep."""
+        rl, dialogues = self.preset.rl, self.preset.evaluate.checkpoint_dialogues
+        if not dialogues:
+            return []
+        every = int(rl.get("save_steps", 0))
+        if not every or "save_total_limit" in rl.get("trl", {}):
+            raise DuologueError(
+                "evaluate.checkpoint_dialogues needs checkpoints that are kept. Set rl.save_steps above 0, and leave "
+                "save_total_limit out of rl.trl."
+            )
+        steps = range(every, int(rl["steps"]), every)
+        made = [Cell(seed, arm, "held_out", step) for arm in RL_ARMS if arm in self.arms for step in steps]
+        for cell in made:
+            self.measure(cell, self.preset.users.held_out, dialogues)
+        return made
+
     def cell(self, cell: Cell) -> None:
         self.cells.append(cell)
         self.measure(cell, self.user(cell.seed, cell.user))
 
-    def measure(self, cell: Cell, user: str) -> None:
+    def measure(self, cell: Cell, user: str, dialogues: int | None = None) -> None:
         spec, prompt, needs = self.policy(cell)
         evaluation = self.preset.evaluate
+        usual = evaluation.dialogues if cell.user == "held_out" else evaluation.other_dialogues
         config = EvaluateConfig(
             **self.dialogues_with(user, self.preset.tasks.test),
             agent=spec,
             system_prompt=prompt,
-            episodes=evaluation.dialogues if cell.user == "held_out" else evaluation.other_dialogues,
+            episodes=dialogues or usual,
             temperature=evaluation.temperature,
             seed=_EVALUATION_SEED + cell.seed,
             output=self.path(cell.name),

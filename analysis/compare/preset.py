@@ -80,6 +80,8 @@ class Evaluation:
     """The same for the other users."""
     num_envs: int = 32
     temperature: float = 1.0
+    checkpoint_dialogues: int = 0
+    """The same for the checkpoints of RL arms before the last, with held-out users; 0 = they are not measured."""
 
 
 @dataclass(frozen=True, slots=True)

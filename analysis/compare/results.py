@@ -51,6 +51,7 @@ def results(plan: Plan, done: Mapping[str, Done]) -> dict[str, Any]:
         "matrix": _matrix(plan.policies, cells),
         "differences": _differences(plan.policies, cells),
         "curves": {p: curve for p in plan.policies if (curve := _curve(plan, p))},
+        "held_out_curves": _held_out_curves(plan, cells),
         "score_by_turn": {p: _by_turn(cells[p, "held_out"], preset.limits.max_turns) for p in plan.policies},
         "calibration": _calibration(plan),
         "facts": {name: work.facts for name, work in sorted(done.items())},
@@ -176,7 +177,11 @@ def _matrix(policies: Sequence[str], cells: Cells) -> dict[str, dict[str, Any]]:
 
 def _unscored(plan: Plan, done: Mapping[str, Done]) -> dict[str, int]:
     """Return how many dialogues of a cell could not be scored, for cells with any."""
-    return {cell.name: n for cell in (*plan.cells, *plan.axis) if (n := done[cell.name].facts["unscored"])}
+    return {
+        cell.name: n
+        for cell in (*plan.cells, *plan.axis, *plan.checkpoints)
+        if (n := done[cell.name].facts["unscored"])
+    }
 
 
 def _differences(policies: Sequence[str], cells: Cells) -> dict[str, dict[str, Any]]:
@@ -201,6 +206,20 @@ def _curve(plan: Plan, policy: str) -> list[dict[str, float]]:
             if row.get("reward") is not None:
                 rewards.setdefault(row["step"], []).append(row["reward"])
     return [{"step": step, "reward": sum(r) / len(r), "seeds": len(r)} for step, r in sorted(rewards.items())]
+
+
+def _held_out_curves(plan: Plan, cells: Cells) -> dict[str, list[dict[str, Any]]]:
+    """Return the score with held-out users of every checkpoint that was measured, and of the end of training."""
+    measured: dict[tuple[str, int], list[Sequence[Episode]]] = {}
+    for cell in plan.checkpoints:
+        measured.setdefault((cell.policy, cell.step or 0), []).append(read_cell(plan, cell))
+    last = int(plan.preset.rl["steps"]) if measured else 0
+    for policy in {policy for policy, _ in measured}:
+        measured[policy, last] = list(cells[policy, "held_out"])
+    curves: dict[str, list[dict[str, Any]]] = {}
+    for (policy, step), seeds in sorted(measured.items()):
+        curves.setdefault(policy, []).append({"step": step, "score": _mean(seeds, _reward, is_share=True).to_json()})
+    return curves
 
 
 def _by_turn(seeds: Sequence[Sequence[Episode]], turns: int) -> list[float]:

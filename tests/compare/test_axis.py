@@ -87,6 +87,18 @@ def test_the_figure_and_the_table_show_both_scores(tmp_path: Path, recorded: dic
     assert (tmp_path / "axis.png").stat().st_size > 1_000
 
 
+def test_checkpoints_are_measured_only_if_they_are_kept() -> None:
+    config = CompareConfig(preset=PRESET, output="OUT", arms="base,static,naive")
+    preset = load_preset(config)
+    made = plan(config, preset)
+    stage = next(s for s in made.stages if s.name == "seed-0/evaluate/naive@1--held_out")
+    assert (stage.config.agent, stage.config.episodes) == (str(Path("OUT", "seed-0", "naive", "checkpoint-1")), 4)
+    assert {(cell.policy, cell.step) for cell in made.checkpoints} == {("static", 1), ("naive", 1)}
+    for rl in ({**preset.rl, "trl": {"save_total_limit": 1}}, {**preset.rl, "save_steps": 0}):
+        with pytest.raises(DuologueError, match=r"Set rl\.save_steps"):
+            plan(config, replace(preset, rl=rl))
+
+
 @pytest.fixture
 def recorded() -> dict[str, Any]:
     import json

@@ -52,7 +52,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
 def test_it_writes_everything(whole: tuple[Path, dict[str, Any]]) -> None:
     output, found = whole
     assert {path.name for path in output.iterdir() if path.is_file()} == {"results.json", "table.md", "transcripts.md"}
-    figures = {"score.png", "turns.png", "score_by_turn.png", "learning_curves.png"}
+    figures = {"score.png", "turns.png", "score_by_turn.png", "learning_curves.png", "held_out_curves.png"}
     assert {path.name for path in (output / "figures").iterdir()} == figures
     assert json.loads((output / "results.json").read_text()) == json.loads(json.dumps(found))
     table, played = (output / "table.md").read_text(), (output / "transcripts.md").read_text()
@@ -75,6 +75,8 @@ def test_every_number_has_what_it_depends_on(whole: tuple[Path, dict[str, Any]])
         assert found["arms"][name]["cost"]["steps"] == 2
         assert found["arms"][name]["cost"]["sampled_tokens"] > 0
         assert [row["step"] for row in found["curves"][name]] == [1, 2]
+    for arm in ("static", "naive", "calibrated"):
+        assert [(row["step"], row["score"]["n"]) for row in found["held_out_curves"][arm]] == [(1, 4), (2, 6)]
     assert "n:6" in found["facts"]["seed-0/evaluate/naive--held_out"]["signature"]
     assert found["arms"]["hasty"]["tokens"] is None
     assert found["calibration"]["seed-0"]
@@ -177,9 +179,11 @@ def test_a_dry_run_touches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(run_module, "run_stages", None)
     result = CliRunner().invoke(app, ["compare", "--preset", PRESET, "--dry-run", "--output", str(tmp_path / "x")])
     assert result.exit_code == 0, result.output
-    assert "| evaluate | 24 | 6 policies x 4 users x 1 seeds |" in result.output
+    assert (
+        "| evaluate | 28 | 6 policies x 4 users x 1 seeds, and 4 of checkpoints and along the axis |" in result.output
+    )
     assert not (tmp_path / "x").exists()
 
 
 def test_the_plan_of_the_test_is_small(tmp_path: Path) -> None:
-    assert len(planned(config(tmp_path)).stages) == 3 + 6 + 24
+    assert len(planned(config(tmp_path)).stages) == 3 + 6 + 24 + 4

@@ -39,7 +39,8 @@ def episode(seed: int, reward: float | None, turns: int = 1, leaks: bool = False
 
 def write_cell(plan: Plan, cell: Cell, reverse: bool) -> None:
     config = next(stage.config for stage in plan.stages if stage.name == cell.name)
-    scores = SCORES.get((cell.policy, cell.user), ((0,) * config.episodes,) * 2)[cell.seed]
+    known = None if cell.step else SCORES.get((cell.policy, cell.user))
+    scores = (known or ((0,) * config.episodes,) * 2)[cell.seed]
     turns = 2 if cell.policy == "base" else 1
     played = [
         episode(start.seed, score, turns, leaks=cell.policy == "naive")
@@ -55,7 +56,7 @@ def make(root: Path, reverse: bool = False) -> dict[str, Any]:
     """Return the results of two seeds of two arms."""
     plan = planned(CompareConfig(preset=PRESET, output=str(root), arms="base,naive", seeds=2))
     done = {stage.name: Done(2.0, 1, {"unscored": 0}) for stage in plan.stages}
-    for cell in plan.cells:
+    for cell in (*plan.cells, *plan.checkpoints):
         write_cell(plan, cell, reverse)
     for seed in (0, 1):
         done[f"seed-{seed}/naive"] = Done(5.0, 2, {"steps": 2, "sampled_tokens": 100 + 50 * seed})
@@ -127,7 +128,7 @@ def test_files(found: dict[str, Any], root: Path) -> None:
     assert json.loads((root / "results.json").read_text()) == found
     assert "| naive | 0.367 [" in (root / "table.md").read_text()
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in (root / "figures").iterdir())
-    assert len(list((root / "figures").iterdir())) == 4
+    assert len(list((root / "figures").iterdir())) == 5
 
 
 def test_the_transcript_is_where_policies_differ() -> None:
