@@ -153,7 +153,7 @@ class _Planner:
         if any(arm in self.arms for arm in ("clone", "static", "calibrated")):
             self.collect("logs", logs.agent, logs.episodes, _LOGS_SEED)
         if self.preset.base.method != "model":
-            self.collect("base-logs", logs.agent, self.preset.base.episodes, _BASE_SEED)
+            self.collect("base-logs", self.preset.base.agent or logs.agent, self.preset.base.episodes, _BASE_SEED)
             self.make_base()
 
     def collect(self, name: str, agent: str, episodes: int, seed: int) -> None:

@@ -66,6 +66,8 @@ class Base:
     """The model for ``model`` and ``clone``."""
     episodes: int = 0
     """Dialogues that it learns from: of their own, not those of the logs."""
+    agent: str | None = None
+    """The assistant in them; None = that of the logs."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Fields of ``CloningConfig`` or ``ScratchConfig``."""
 

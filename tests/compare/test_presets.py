@@ -57,6 +57,13 @@ def test_there_is_a_file_for_each_environment_and_size() -> None:
     assert {path.stem for path in PRESETS.glob("*.yaml")} == {f"{env}-{size}" for env, size in ALL}
 
 
+def test_the_base_may_learn_from_another_assistant_than_the_one_of_the_logs(changed: Callable[..., Path]) -> None:
+    base = yaml.safe_load((PRESETS / "MathChat-v0-tiny.yaml").read_text())["base"]
+    path = changed("base", **{**base, "agent": "scripted:hasty-math,haste=0.9"})
+    agents = {s.name: s.config.agent for s in plan_of(size=str(path)).stages if s.name in ("logs", "base-logs")}
+    assert agents["base-logs"] == "scripted:hasty-math,haste=0.9" != agents["logs"]
+
+
 def test_a_stage_comes_after_those_that_it_needs() -> None:
     seen: set[str] = set()
     for stage in plan_of(seeds=2).stages:
