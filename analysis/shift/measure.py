@@ -141,21 +141,27 @@ class _Work:
         a, b, paired = _aligned(*(self.sets[end] for end in ends))
         gap = difference(_scores(a), _scores(b))
         known = [curve for curve in deviations if curve is not None]
-        states = variation_curve(labels(a, self.turns), labels(b, self.turns), paired=paired, seed=self.seed)
+        rows = labels(a, self.turns), labels(b, self.turns)
+        states = variation_curve(*rows, paired=paired, seed=self.seed)
         return PairShift(
             n=(len(a), len(b)),
             paired=paired,
             reached=tuple((_share(a, turn), _share(b, turn)) for turn in range(self.turns)),
             states=states,
-            classifier=tuple(steps.each(lambda turn: self._told_apart(a, b, paired, turn), self.turns)),
+            classifier=tuple(steps.each(lambda turn: self._told_apart((a, b), rows, paired, turn), self.turns)),
             likelihood=self._likelihood(a, b, ends) if self.scores is not None else None,
             gap=gap,
             bounds=_bounds(known, states, gap) if len(known) == len(deviations) else None,
             signature=f"{' / '.join(self.signatures.get(end, end) for end in ends)}|shift-seed:{self.seed}",
         )
 
-    def _told_apart(self, a: Sequence[Seen], b: Sequence[Seen], paired: bool, turn: int) -> Estimate:
-        ours, theirs = ([context_tokens(seen, turn) for seen in side] for side in (a, b))
+    def _told_apart(
+        self, sides: Sequence[Sequence[Seen]], rows: Sequence[Sequence[Sequence[str]]], paired: bool, turn: int
+    ) -> Estimate:
+        ours, theirs = (
+            [context_tokens(seen, turn, row[turn]) for seen, row in zip(*side, strict=True)]
+            for side in zip(sides, rows, strict=True)
+        )
         return classifier_bound(ours, theirs, paired=paired, seed=self.seed)
 
     def _likelihood(self, a: Sequence[Seen], b: Sequence[Seen], ends: tuple[str, str]) -> tuple[Estimate, ...]:

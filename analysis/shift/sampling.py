@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from gymnasium.utils import seeding
+
 from duologue.analysis.shift.states import answered, reached
 from duologue.analysis.user_rates import Seen
+from duologue.simulators._random import draw_seed
 from duologue.simulators.base import Simulator
 from duologue.simulators.reliable import answer_all
 from duologue.trainers.agents import Agent, hash_seed
@@ -49,7 +52,7 @@ def answers_on(
     timeout: float | None,
     on_step: OnStep | None = None,
 ) -> list[list[UserTurn | None]]:
-    """Return a user's answer to each turn that another user answered, with the dialogue's own seed.
+    """Return a user's answer to each turn that another user answered, with the same seed (``user_seed``).
 
     Args:
         simulator: the user, who is a pure function of the dialogue.
@@ -68,6 +71,11 @@ def answers_on(
         for (i, turn), answer in zip(places, answer_all(simulator, histories, timeout), strict=True):
             found[i][turn] = answer if isinstance(answer, UserTurn) else None
     return found
+
+
+def user_seed(seed: int) -> int:
+    """Return the seed that the user of an episode had: what an environment draws first from a generator of its seed."""
+    return draw_seed(seeding.np_random(seed)[0])
 
 
 def missing(dialogues: Sequence[Seen], found: Sequence[Sequence[Any]], spoken: Callable[[Seen, int], bool]) -> int:
@@ -93,7 +101,7 @@ def _conversation(dialogues: Sequence[Seen], place: Place, seed: int) -> Convers
 
 
 def _history(seen: Seen, turn: int) -> Dialogue:
-    return Dialogue(seen.task, seen.episode.seed, seen.messages[: 2 * turn + 2])
+    return Dialogue(seen.task, user_seed(seen.episode.seed), seen.messages[: 2 * turn + 2])
 
 
 def _overflows(agent: Agent, conversation: Conversation) -> bool:

@@ -98,15 +98,15 @@ def with_answer(seen: Seen, turn: int, answer: UserTurn) -> Seen:
     return Seen(replace(seen.episode, messages=said, stop_reason=stop, given=0), seen.task)
 
 
-def context_tokens(seen: Seen, turn: int) -> list[str]:
-    """Return what a classifier reads: the words by speaker, pairs of words of the last user turn, and the label."""
+def context_tokens(seen: Seen, turn: int, state: str) -> list[str]:
+    """Return what a classifier reads: the words by speaker, pairs of words of the last user turn, and the state."""
     if not reached(seen, turn):
         return [OVER]
     context = seen.messages[: 2 * turn + 1]
     found = {f"{m['role']} {word}" for m in context for word in words(m["content"])}
     last = words(context[-1]["content"])
     pairs = {f"last {a} {b}" for a, b in pairwise(last)}
-    return [context_state(seen, turn), *sorted(found | pairs)]
+    return [state, *sorted(found | pairs)]
 
 
 def labels(dialogues: Sequence[Seen], turns: int) -> list[list[str]]:
