@@ -70,7 +70,7 @@ def user_rates(episodes: Sequence[Episode], find_task: FindTask) -> UserRates:
 
     An answer is what the reward takes for one, in the message alone. It is judged only if a user turn follows (at the
     turn limit none does). The user accepts it if that turn ends the dialogue satisfied, or lets it pass: accepts
-    by the rules of ``label_acts`` ("yes", "got it", "looks good", …) and neither objects, corrects, asks nor is confused.
+    by the rules of ``label_acts`` ("yes", "got it", "looks good") and neither objects, corrects, asks nor is confused.
     A draft is poor below 60 % of the wanted points or at a length that is off, good from 95 % at a fitting length; what
     lies between is not judged.
 

@@ -131,9 +131,10 @@ PREMISE = any_of(
 """States a premise of a problem."""
 _FORM = """
 article blog create draft email essay help letter like make note paragraph piece please post short story want word write
+yes no not ok okay right wrong correct incorrect true sure don't doesn't didn't isn't wasn't can't couldn't won't good
 """
 FORM_WORDS = frozenset(_FORM.split())
-"""What a wish for a text says whatever it is about."""
+"""What wishes for a text and reactions say whatever they are about."""
 CHECK = any_of(
     r"\b(?:make|makes|making) sense\b",
     r"\bdo you (?:understand|see|follow|agree|want|need|have any (?:other |more |further )?questions)\b",
