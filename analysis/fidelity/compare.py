@@ -84,15 +84,15 @@ class _Taken:
     def whole(self, talks: Sequence[Talk]) -> LeftOut:
         assert self.measure.statistic is not None
         if id(talks) not in self._whole:
-            self._whole[id(talks)] = self.measure.statistic(talks)
+            self._whole[id(talks)] = self.measure.statistic.take(talks)
         return self._whole[id(talks)]
 
 
 def _cell(measure: Measure, column: Column, reference: Sequence[Talk], taken: _Taken, seed: int) -> Cell:
     sides = (column.talks, column.people, reference)
     if measure.statistic is not None:
-        one, other, base = map(taken.whole, sides)
-        p = diversity.difference_test(one, other, paired=column.paired)
+        one, base = taken.whole(column.talks), taken.whole(reference)
+        p = measure.statistic.swap_test(column.talks, column.people, paired=column.paired, seed=seed)
         return Cell(diversity.estimate(one), diversity.distance(one, base, seed), p)
     values, (said, beside, people) = tabulate(*map(taken.counts, sides))
     value = mean_of(values, said, seed)

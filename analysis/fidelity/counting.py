@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -45,10 +46,13 @@ def tabulate(*samples: Sequence[Counter[float]]) -> tuple[Array, list[Array]]:
     return np.array(values, dtype=float), shaped
 
 
+@lru_cache(maxsize=16)
 def draw_weights(n: int, seed: int, draws: int = RESAMPLES) -> Array:
     """Return how often each of n dialogues is drawn in each resample, shape (draws, n)."""
     counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=draws) if n else np.empty((draws, 0))
-    return counts.astype(float)
+    weights = counts.astype(float)
+    weights.flags.writeable = False  # every row of a table resamples the same dialogues
+    return weights
 
 
 def mean_of(values: Array, table: Array, seed: int = 0) -> Estimate:
@@ -95,17 +99,27 @@ def swap_test(kind: Kind, values: Array, one: Array, other: Array, *, paired: bo
     """
     if not one.sum() or not other.sum():
         return math.nan
-    rng = np.random.default_rng(seed)
-    if paired:
-        kept = (rng.random((SWAPS, len(one))) < 0.5).astype(float)
-        left = kept @ one + (1 - kept) @ other
-    else:
-        first = np.arange(len(one) + len(other)) < len(one)
-        kept = rng.permuted(np.tile(first, (SWAPS, 1)), axis=1).astype(float)
-        left = kept @ np.concatenate([one, other])
+    left = swapped(len(one), len(other), SWAPS, paired=paired, seed=seed) @ np.concatenate([one, other])
     right = one.sum(axis=0) + other.sum(axis=0) - left
     seen = _distances(kind, values, one.sum(axis=0)[None], other.sum(axis=0)[None])[0][0]
-    found = _distances(kind, values, left, right)[0]
+    return p_value(float(seen), _distances(kind, values, left, right)[0])
+
+
+@lru_cache(maxsize=8)
+def swapped(n: int, others: int, swaps: int, *, paired: bool, seed: int) -> Array:
+    """Return which dialogues are the first speaker's in each swap, shape (swaps, n + others), of 0 and 1."""
+    rng = np.random.default_rng(seed)
+    if paired:
+        kept = rng.random((swaps, n)) < 0.5
+        sides = np.concatenate([kept, ~kept], axis=1).astype(float)
+    else:
+        sides = rng.permuted(np.tile(np.arange(n + others) < n, (swaps, 1)), axis=1).astype(float)
+    sides.flags.writeable = False
+    return sides
+
+
+def p_value(seen: float, found: Array) -> float:
+    """Return the share of swaps that are at least as far apart, the sample itself among them."""
     found = found[np.isfinite(found)]
     return float((1 + (found >= seen - _TIE).sum()) / (1 + len(found)))
 

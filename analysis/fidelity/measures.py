@@ -7,7 +7,7 @@ from typing import Literal
 
 from duologue.analysis.fidelity import conduct, form
 from duologue.analysis.fidelity.counting import Kind
-from duologue.analysis.fidelity.diversity import SAMPLED, TOKENS, Statistic, distinct, pairwise_bleu
+from duologue.analysis.fidelity.diversity import SAMPLED, TOKENS, Distinct, PairwiseBleu, Statistic
 from duologue.analysis.fidelity.form import Count, rate, says
 from duologue.types import Act
 
@@ -73,14 +73,14 @@ def _form(listed: frozenset[str], seed: int) -> list[Measure]:
             "Words of 3 letters or more that neither the assistant nor a task writes: typos, and rarer words.",
             count=form.unlisted(listed),
         ),
-        Measure("distinct-1", "form", "share", f"Different words among {TOKENS} (rarefied).", statistic=distinct(1)),
-        Measure("distinct-2", "form", "share", f"Different word pairs among {TOKENS}.", statistic=distinct(2)),
+        Measure("distinct-1", "form", "share", f"Different words among {TOKENS} (rarefied).", statistic=Distinct(1)),
+        Measure("distinct-2", "form", "share", f"Different word pairs among {TOKENS}.", statistic=Distinct(2)),
         Measure(
             "pairwise BLEU",
             "form",
             "0 to 1",
             f"Self-BLEU in pairs: a turn against one of another dialogue, up to {SAMPLED} dialogues.",
-            statistic=pairwise_bleu(seed),
+            statistic=PairwiseBleu(seed),
         ),
     ]
 

@@ -95,9 +95,9 @@ def _nll(found: dict[str, Any] | None, key: str) -> str:
 
 def _failures(report: FidelityReport) -> list[str]:
     lines = [
-        f"- {name}, {mode}: {count} failed: {reason}"
+        f"- {name}, {mode}: {sum(failed.values())} failed, such as: {next(iter(failed))}"
         for name, user in report.about["users"].items()
         for mode, failed in user["failed"].items()
-        for reason, count in failed.items()
+        if failed
     ]
     return [*lines, ""] if lines else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duologue.analysis.fidelity.counting import Array, draw_weights, interval
+from duologue.analysis.fidelity.counting import Array, draw_weights, interval, p_value
 from duologue.analysis.fidelity.turns import Talk
 from duologue.errors import MissingExtraError
 from duologue.trainers.stats import Estimate
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 FOLDS = 5
-SWAPS = 999
+SWAPS = 1999
 _RESAMPLES = 500
 Labels = NDArray[np.intp]
+Classify = Callable[[Any, Labels, Any], Array]
+"""From a matrix and its labels to the scores of other rows: higher = more like a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +71,24 @@ def tell_apart(user: Sequence[Talk], people: Sequence[Talk], *, paired: bool, se
     return classifier_test(features(texts), labels, where, seed)
 
 
-def classifier_test(matrix: Any, labels: Labels, groups: Labels, seed: int = 0) -> Telling:
-    """Return the cross-validated AUC of logistic regression, and a test that swaps labels by dialogue.
+def classifier_test(
+    matrix: Any, labels: Labels, groups: Labels, seed: int = 0, classify: Classify | None = None
+) -> Telling:
+    """Return the cross-validated AUC of a classifier, and a test that swaps labels by dialogue.
 
-    The test keeps the scores of held-out turns and swaps labels by group: in a group that holds both classes they
-    change places, else whole groups are dealt anew. Nothing is fitted again, which is fast; the rate of false
-    alarms was measured (docs/fidelity.md).
+    The AUC comes from five folds of dialogues. For the test, scores of held-out turns are kept and labels swapped by
+    dialogue, which fits nothing again and so is fast. Where every dialogue holds both classes they change places. Else
+    whole dialogues are dealt anew; scores of five folds would alarm too often then (9 % where 5 % is meant), so a model
+    of each half is tested on the other, and the smaller p counts twice (exact, but weak for few dialogues).
 
     Args:
         matrix: (turns, features), dense or sparse.
         labels: 1 = user, 0 = person.
         groups: the dialogue of each turn.
         seed: of folds, swaps and resamples.
+        classify: fits and scores; None = logistic regression.
     """
-    scores = _held_out_scores(matrix, labels, groups, seed)
+    scores = _held_out_scores(matrix, labels, groups, seed, classify or _logistic)
     n = len(np.unique(groups))
     if scores is None:
         return Telling(Estimate(math.nan, math.nan, math.nan, n), math.nan, np.full(_RESAMPLES, math.nan))
@@ -90,10 +96,10 @@ def classifier_test(matrix: Any, labels: Labels, groups: Labels, seed: int = 0) 
     _, group = np.unique(groups, return_inverse=True)
     weights = draw_weights(n, seed, _RESAMPLES)[:, group]
     draws = _aucs(scores, np.broadcast_to(labels.astype(float), weights.shape), weights)
-    swapped = _swapped(labels, group, np.random.default_rng(seed))
-    found = _aucs(scores, swapped, np.ones_like(swapped))
-    found = found[np.isfinite(found)]
-    p = float((1 + (found >= value - 1e-12).sum()) / (1 + len(found)))
+    if _both(labels, group).all():
+        p = _paired_p(scores, labels, group, seed)
+    else:
+        p = _halves_p(matrix, labels, group, seed, classify or _logistic)
     return Telling(interval(value, draws, n), p, draws)
 
 
@@ -124,42 +130,71 @@ def _counts(texts: Sequence[str]) -> Array:
     return np.array(rows, dtype=float).reshape(len(texts), 6)
 
 
-def _held_out_scores(matrix: Any, labels: Labels, groups: Labels, seed: int) -> Array | None:
-    """Return the score of each turn by a model that saw none of its dialogue; None if a fold would lack a class."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import StratifiedGroupKFold
-
+def _held_out_scores(matrix: Any, labels: Labels, groups: Labels, seed: int, classify: Classify) -> Array | None:
+    """Return the score of each turn by a model that saw none of its dialogue; None with fewer dialogues than folds."""
     smallest = min(len(np.unique(groups[labels == side])) for side in (0, 1))
     if smallest < FOLDS:
         return None
     scores = np.zeros(len(labels))
-    folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
-    for training, held_out in folds.split(matrix, labels, groups):
-        if len(np.unique(labels[training])) < 2:
-            return None
-        model = LogisticRegression(class_weight="balanced", max_iter=1000)
-        scores[held_out] = model.fit(matrix[training], labels[training]).decision_function(matrix[held_out])
+    fold = _folds(labels, groups, seed)
+    for k in range(FOLDS):
+        training, held_out = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        scores[held_out] = classify(matrix[training], labels[training], matrix[held_out])
     return scores
+
+
+def _logistic(matrix: Any, labels: Labels, others: Any) -> Array:
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(class_weight="balanced", max_iter=1000).fit(matrix, labels)
+    return np.asarray(model.decision_function(others))
+
+
+def _folds(labels: Labels, groups: Labels, seed: int, folds: int = FOLDS) -> Labels:
+    """Return the fold of each turn: groups with a person's turns are dealt in turn, then the others."""
+    rng = np.random.default_rng(seed)
+    with_person = np.unique(groups[labels == 0])
+    rest = np.setdiff1d(groups, with_person)
+    fold = {g: i % folds for side in (with_person, rest) for i, g in enumerate(rng.permutation(side))}
+    return np.array([fold[group] for group in groups], dtype=np.intp)
 
 
 def _aucs(scores: Array, labels: Array, weights: Array) -> Array:
     """Return the weighted AUC (Mann-Whitney, ties count half) of each row of labels and weights."""
-    _, place = np.unique(scores, return_inverse=True)
-    bins = np.zeros((len(scores), place.max() + 1))
-    bins[np.arange(len(scores)), place] = 1.0
-    user, person = (weights * labels) @ bins, (weights * (1 - labels)) @ bins
+    order = np.argsort(scores, kind="stable")
+    _, starts = np.unique(scores[order], return_index=True)
+    user, person = (np.add.reduceat((weights * x)[:, order], starts, axis=1) for x in (labels, 1 - labels))
     below = np.cumsum(person, axis=1) - person / 2
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((user * below).sum(axis=1) / (user.sum(axis=1) * person.sum(axis=1)))
 
 
-def _swapped(labels: Labels, group: Labels, rng: np.random.Generator) -> Array:
-    """Return ``SWAPS`` rows of labels, changed group by group."""
-    n = group.max() + 1
-    has = np.stack([np.bincount(group[labels == side], minlength=n) > 0 for side in (0, 1)])
-    if has.all():
-        flips = rng.random((SWAPS, n)) < 0.5
-        return np.where(flips[:, group], 1 - labels, labels).astype(float)
-    owner = has[1].astype(float)
-    dealt = rng.permuted(np.tile(owner, (SWAPS, 1)), axis=1)
-    return np.asarray(dealt[:, group])
+def _both(labels: Labels, group: Labels) -> NDArray[np.bool_]:
+    """Return which groups hold both classes."""
+    held = [np.bincount(group[labels == side], minlength=group.max() + 1) > 0 for side in (0, 1)]
+    return np.asarray(held[0] & held[1])
+
+
+def _paired_p(scores: Array, labels: Labels, group: Labels, seed: int) -> float:
+    flips = np.random.default_rng(seed).random((SWAPS, group.max() + 1)) < 0.5
+    return _p(scores, labels, np.where(flips[:, group], 1 - labels, labels).astype(float))
+
+
+def _halves_p(matrix: Any, labels: Labels, group: Labels, seed: int, classify: Classify) -> float:
+    """Return twice the smaller p of two halves, each scored by a model of the other; whole groups are dealt anew."""
+    half = _folds(labels, group, seed, 2)
+    found = []
+    for k in (0, 1):
+        training, held_out = np.flatnonzero(half != k), np.flatnonzero(half == k)
+        scores = classify(matrix[training], labels[training], matrix[held_out])
+        names, place = np.unique(group[held_out], return_inverse=True)
+        owner = np.bincount(place, weights=labels[held_out], minlength=len(names)) > 0
+        dealt = np.random.default_rng([seed, k]).permuted(np.tile(owner, (SWAPS, 1)), axis=1)
+        found.append(_p(scores, labels[held_out], dealt[:, place].astype(float)))
+    return min(1.0, 2 * min(found))
+
+
+def _p(scores: Array, labels: Labels, swaps: Array) -> float:
+    rows = np.concatenate([labels[None].astype(float), swaps])
+    aucs = _aucs(scores, rows, np.ones_like(rows))
+    return p_value(float(aucs[0]), aucs[1:])
