@@ -97,35 +97,6 @@ def line_chart(series: Mapping[str, Sequence[tuple[float, float]]], path: str | 
     return _save(figure, path)
 
 
-def interval_chart(series: Mapping[str, Sequence[tuple[float, Estimate]]], path: str | Path, *, x: str, y: str) -> Path:
-    """Draw one line per name through estimates, with their 95 % intervals, and return the file.
-
-    Args:
-        series: points (x, estimate) by name.
-        path: PNG file to write; its folder is made.
-        x: label of the horizontal axis.
-        y: label of the vertical axis.
-
-    Raises:
-        DuologueError: if there are no points.
-        MissingExtraError: if matplotlib is not installed.
-    """
-    if not any(series.values()):
-        raise DuologueError("There is nothing to draw. Give at least one point.")
-    figure = _figure(7.0, 3.6)
-    axis = figure.subplots()
-    for name, points in series.items():
-        found = [estimate for _, estimate in points]
-        below, above = [_length(e.value, e.low) for e in found], [_length(e.high, e.value) for e in found]
-        axis.errorbar(
-            [at for at, _ in points], [e.value for e in found], yerr=[below, above], label=name, marker="o", capsize=3
-        )
-    axis.set_xlabel(x)
-    axis.set_ylabel(f"{y} (95 % interval)")
-    axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return _save(figure, path)
-
-
 def band_charts(panels: Mapping[str, Mapping[str, Band]], path: str | Path, *, x: str) -> Path:
     """Draw panels side by side, each with a line per name and its 95 % intervals as a band; return the file.
 
@@ -150,7 +121,35 @@ def band_charts(panels: Mapping[str, Mapping[str, Band]], path: str | Path, *, x
             )
         axis.set_xlabel(x)
         axis.set_ylabel(label)
-        axis.xaxis.get_major_locator().set_params(integer=True)
+        if all(float(place).is_integer() for band in lines.values() for place, _ in band):
+            axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.legend()
+    return _save(figure, path)
+
+
+def scatter_charts(
+    panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], path: str | Path, *, x: str
+) -> Path:
+    """Draw panels side by side, each with points in a colour per name, and return the file.
+
+    Args:
+        panels: by the label of the panel's vertical axis: points (x, y) by name.
+        path: PNG file to write; its folder is made.
+        x: label of the horizontal axes.
+
+    Raises:
+        DuologueError: if there are no panels.
+        MissingExtraError: if matplotlib is not installed.
+    """
+    if not panels:
+        raise DuologueError("There is nothing to draw. Give at least one panel.")
+    figure = _figure(1.0 + 4.0 * len(panels), 3.4)
+    for axis, (label, series) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        for name, points in series.items():
+            axis.scatter([a for a, _ in points], [b for _, b in points], label=name)
+        axis.axhline(0.0, color="grey", linewidth=0.8)
+        axis.set_xlabel(x)
+        axis.set_ylabel(label)
         axis.legend()
     return _save(figure, path)
 

@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from duologue.analysis.compare.config import TRAINED
-from duologue.analysis.compare.plan import Plan
+from duologue.analysis.compare.plan import RL_ARMS, Plan
 from duologue.analysis.compare.preset import Preset, Shape
 
 _GB = 1e9
@@ -104,10 +103,14 @@ def _flops(preset: Preset, kind: str, config: Any) -> tuple[float, float]:
     """Return operations of training (6 N T) and of generation (2 N T)."""
     n, length, step = preset.policy.parameters, preset.limits.max_total_tokens, tokens(preset)
     talk = 2 * (n * step.sampled + _user_size(preset) * step.user) / step.dialogues
-    if kind in TRAINED and kind != "clone":
+    if kind == "shift":
+        return 0.0, 0.0
+    if kind == "fidelity":  # replayed and free, for each user
+        return 0.0, talk * 2 * config.dialogues_per_simulator * len(config.simulators)
+    if kind in (*RL_ARMS, "axis"):
         steps = int(config.steps)
         return 6 * n * step.read * steps, talk * step.dialogues * steps
-    if kind in ("evaluate", "logs", "base-logs"):
+    if kind in ("evaluate", "logs", "base-logs", "people"):
         return 0.0, talk * config.episodes
     episodes = preset.base.episodes if kind == "base" else preset.logs.episodes
     size = _user_size(preset) or n if kind == "user" else n

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from duologue.analysis.compare import work
 from duologue.analysis.compare.config import ARMS, TRAINED, CompareConfig
+from duologue.analysis.compare.explain import ContextShift, measure_contexts
 from duologue.analysis.compare.preset import Preset, typed
 from duologue.analysis.compare.stages import Stage
 from duologue.analysis.config import CollectConfig, EvaluateConfig
@@ -20,8 +21,10 @@ USERS = ("held_out", "human", "naive", "calibrated")
 """Columns of the matrix. Nobody trains with ``held_out``."""
 OWN_USER = {"naive": "naive", "calibrated": "calibrated", "oracle": "human"}
 """The user that an arm trains with; the others have none."""
+FITTED = ("naive", "calibrated")
+"""Users of training whose fidelity is measured; the others are the humans themselves."""
 RL_ARMS = ("static", *OWN_USER)
-_LOGS_SEED, _BASE_SEED, _EVALUATION_SEED = 1_001, 1_002, 2_000
+_LOGS_SEED, _BASE_SEED, _PEOPLE_SEED, _EVALUATION_SEED = 1_001, 1_002, 1_003, 2_000
 Made = TypeVar("Made")
 
 
@@ -114,6 +117,9 @@ class _Planner:
                     self.cell(Cell(seed, policy, user))
         axis = tuple(cell for seed in range(self.config.seeds) for cell in self.axis(seed))
         checkpoints = tuple(cell for seed in range(self.config.seeds) for cell in self.checkpoints(seed))
+        for seed in range(self.config.seeds):
+            self.explain(seed)
+        self.fidelity()
         stages, cells = tuple(self.stages), tuple(self.cells)
         return Plan(
             self.preset, self.root, self.config.seeds, stages, cells, policies, self.skipped(), axis, checkpoints
@@ -285,6 +291,45 @@ class _Planner:
                 self.measure(made[-1], spec)
         return made
 
+    def explain(self, seed: int) -> None:
+        """Add the measurements of how far each trained arm's contexts of training are from those that it meets."""
+        limits, tasks = self.preset.limits, self.preset.tasks.test
+        for arm in (arm for arm in TRAINED if arm in self.arms):
+            own, met = OWN_USER.get(arm), Cell(seed, arm, "held_out")
+            played = Cell(seed, arm, own) if own else None
+            config = ContextShift(
+                env=self.preset.env,
+                tasks=tasks,
+                met=self.path(met.name),
+                own=self.path(played.name) if played else None,
+                logs=None if own else self.path("logs", "logs.jsonl"),
+                dialogues=self.preset.evaluate.dialogues,
+                turns=limits.max_turns,
+            )
+            self.add(shift_stage(seed, arm), config, measure_contexts, (met.name, played.name if played else "logs"))
+
+    def fidelity(self) -> None:
+        """Add the measurements of how human the users of training are, beside dialogues that nobody was trained on."""
+        from duologue.analysis.fidelity.config import FidelityConfig
+
+        users = [user for user in FITTED if user in self.arms]
+        count = self.preset.evaluate.fidelity_dialogues
+        if not users or not count:
+            return
+        self.collect("people", self.preset.logs.agent, 2 * count, _PEOPLE_SEED)
+        for seed in range(self.config.seeds):
+            config = FidelityConfig(
+                env=self.preset.env,
+                dialogues=self.path("people", "logs.jsonl"),
+                simulators=tuple(self.user(seed, user) for user in users),
+                agent=self.preset.logs.agent,
+                dialogues_per_simulator=count,
+                seed=seed,
+                output=self.path(f"seed-{seed}", "fidelity"),
+            )
+            needs = ("people", *((f"seed-{seed}/user",) if "calibrated" in users else ()))
+            self.add(f"seed-{seed}/fidelity", config, partial(work.measure_fidelity, users), needs, resumes=True)
+
     def checkpoints(self, seed: int) -> list[Cell]:
         """Add the measurements of checkpoints, which the arms then have to keep."""
         rl, dialogues = self.preset.rl, self.preset.evaluate.checkpoint_dialogues
@@ -325,7 +370,12 @@ class _Planner:
 
 def axis_arm(value: float) -> str:
     """Return the name of the arm at a value of the axis."""
-    return f"axis-{value:g}"
+    return f"axis/{value:g}"
+
+
+def shift_stage(seed: int, arm: str) -> str:
+    """Return the name of the stage that measures an arm's shift."""
+    return f"seed-{seed}/shift/{arm}"
 
 
 def _proactive(preset: Preset) -> str:

@@ -84,6 +84,8 @@ class Evaluation:
     temperature: float = 1.0
     checkpoint_dialogues: int = 0
     """The same for the checkpoints of RL arms before the last, with held-out users; 0 = they are not measured."""
+    fidelity_dialogues: int = 50
+    """People's dialogues, twice, that the naive and the calibrated user are compared with; 0 = they are not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,15 @@ import json
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from itertools import product
 from os import cpu_count
 from typing import Any
 
 import duologue
+from duologue.analysis.compare.config import TRAINED
+from duologue.analysis.compare.explain import explained
 from duologue.analysis.compare.intervals import RESAMPLES, Unit, nested
-from duologue.analysis.compare.plan import OWN_USER, Cell, Plan, axis_arm
+from duologue.analysis.compare.plan import OWN_USER, Cell, Plan, axis_arm, shift_stage
 from duologue.analysis.compare.stages import Done
 from duologue.analysis.compare.verdict import COMPARED, verdicts
 from duologue.analysis.figures import read_metrics
@@ -55,6 +58,10 @@ def results(plan: Plan, done: Mapping[str, Done]) -> dict[str, Any]:
         "score_by_turn": {p: _by_turn(cells[p, "held_out"], preset.limits.max_turns) for p in plan.policies},
         "calibration": _calibration(plan),
         "facts": {name: work.facts for name, work in sorted(done.items())},
+    }
+    found["shift"] = explained(_points(plan, done, found["arms"], cells))
+    found["fidelity"] = {
+        f"seed-{k}": d.facts["users"] for k in range(plan.seeds) if (d := done.get(f"seed-{k}/fidelity"))
     }
     if axis := axis_rows(plan):
         found["axis"] = axis
@@ -195,6 +202,20 @@ def _differences(policies: Sequence[str], cells: Cells) -> dict[str, dict[str, A
                 "turns": _paired(left, right, lambda e: e.n_turns).to_json(),
             }
     return found
+
+
+def _points(plan: Plan, done: Mapping[str, Done], arms: Mapping[str, Any], cells: Cells) -> list[dict[str, Any]]:
+    """Return shift, gap and regret of every trained arm and seed."""
+    made = []
+    for seed, arm in product(range(plan.seeds), (arm for arm in TRAINED if arm in arms)):
+        facts = done[shift_stage(seed, arm)].facts
+        regret = (
+            _paired([cells["oracle", "held_out"][seed]], [cells[arm, "held_out"][seed]], _reward).value
+            if "oracle" in arms
+            else None
+        )
+        made.append({"arm": arm, "seed": seed, **facts, "regret": regret})
+    return made
 
 
 def _curve(plan: Plan, policy: str) -> list[dict[str, float]]:

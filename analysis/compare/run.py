@@ -75,7 +75,7 @@ def check_machine(name: str, machine: Machine) -> None:
         DuologueError: if the preset needs more GPUs than there are.
         MissingExtraError: if a library is missing.
     """
-    for library, extra in (("trl", "train"), ("matplotlib", "plots")):
+    for library, extra in (("trl", "train"), ("matplotlib", "plots"), ("sklearn", "fidelity")):
         if find_spec(library) is None:
             raise MissingExtraError("The comparison", extra)
     if machine.gpus:

@@ -33,9 +33,9 @@ class Stage:
 
     @property
     def kind(self) -> str:
-        """Return what stages of different seeds share: ``evaluate`` for cells, else the last part of the name."""
-        parts = self.name.split("/")
-        return "evaluate" if "evaluate" in parts else parts[-1]
+        """Return what stages of different seeds share: the part of the name after the seed."""
+        first, *rest = self.name.split("/")
+        return rest[0] if rest else first
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ def table(results: Results) -> str:
         "## Every policy with every user",
         _matrix(results),
         *_axis(results),
+        *_shift(results),
+        *_fidelity(results),
         "## Verdict",
         verdict_text(results),
         "## How it was measured",
@@ -121,6 +123,47 @@ def _axis(results: Results) -> list[str]:
         for row in axis["rows"]
     ]
     return [f"## Along the axis: {axis['label']}", _markdown(head, rows)]
+
+
+def _shift(results: Results) -> list[str]:
+    found = results["shift"]
+    if not found["points"]:
+        return []
+    arms = dict.fromkeys(point["arm"] for point in found["points"])
+    head = ["arm", "training side", *(f"turn {t}" for t in range(len(found["points"][0]["states"]))), "mean"]
+    rows = [_shift_row(arm, [p for p in found["points"] if p["arm"] == arm]) for arm in arms]
+    told = found["rank_correlation"]
+    lines = [
+        "Total variation between the states of contexts on the training side (logs, or dialogues with the own user) "
+        "and those of dialogues with held-out humans, mean over seeds: a lower bound of the shift of contexts.",
+        f"Rank correlation with the mean shift, over arms and seeds: size of the gap of scores {shown(told['gap'], 2)} "
+        f"(n={told['gap']['n']}), score below the oracle {shown(told['regret'], 2)} (n={told['regret']['n']}).",
+    ]
+    return ["## How far contexts have shifted", lines[0], _markdown(head, rows), lines[1]]
+
+
+def _fidelity(results: Results) -> list[str]:
+    found = results["fidelity"]
+    if not found:
+        return []
+    rows = [
+        [seed, user, shown(told["replayed"]), shown(told["free"]), ", ".join(told["differs"]) or "none"]
+        for seed, users in found.items()
+        for user, told in users.items()
+    ]
+    said = (
+        "1 = as close to people as other people are, 0 = as far as can be; people are the humans of the logs, in "
+        "dialogues that no training saw. Whole tables are in each seed's fidelity folder."
+    )
+    head = ["seed", "user", "replayed", "free", "differs from people at 95 % (Holm) in"]
+    return ["## How human the users of training are", said, _markdown(head, rows)]
+
+
+def _shift_row(arm: str, points: Sequence[Mapping[str, Any]]) -> list[str]:
+    by_turn = zip(*([turn["value"] for turn in point["states"]] for point in points), strict=True)
+    means = [sum(values) / len(values) for values in by_turn]
+    side = "logs" if points[0]["pair"] == "policy" else "own user"
+    return [arm, side, *(f"{value:.2f}" for value in means), f"{sum(means) / len(means):.2f}"]
 
 
 def _measured(results: Results) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from duologue.errors import DuologueError
 from duologue.trainers.config import InteractiveConfig
 
 if TYPE_CHECKING:
+    from duologue.analysis.fidelity.config import FidelityConfig
     from duologue.trainers.calibration_config import CalibrateConfig
     from duologue.trainers.cloning_config import CloningConfig
     from duologue.trainers.scratch import ScratchConfig
@@ -116,6 +117,26 @@ def measure(config: EvaluateConfig) -> dict[str, Any]:
 
     report = evaluate(config)
     return {"signature": report.signature, "scored": report.scored, "unscored": report.unscored}
+
+
+def measure_fidelity(names: Sequence[str], config: FidelityConfig) -> dict[str, Any]:
+    """Measure how human users are.
+
+    Args:
+        names: of the users, in the order of the configuration.
+        config: what is measured.
+    """
+    from duologue.analysis.fidelity.run import fidelity
+
+    report = fidelity(config)
+    told = {}
+    for name, spec in zip(names, config.simulators, strict=True):
+        scores = {mode: report.score(spec, mode).to_json() for mode in ("replayed", "free")}
+        differs = [
+            f"{row.measure.name} ({row.mode})" for row in report.rows if spec in row.cells and row.cells[spec].differs
+        ]
+        told[name] = {**scores, "differs": differs}
+    return {"users": told, "signature": report.signature}
 
 
 def _number(row: Mapping[str, Any], key: str) -> float:

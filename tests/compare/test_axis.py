@@ -24,18 +24,18 @@ def planned(seeds: int = 2) -> Plan:
 
 def test_every_value_is_an_arm_with_a_user_of_its_own() -> None:
     stages = {stage.name: stage for stage in planned().stages}
-    low, high = stages["seed-1/axis-0"].config, stages["seed-1/axis-0.5"].config
+    low, high = stages["seed-1/axis/0"].config, stages["seed-1/axis/0.5"].config
     assert (low.simulator, high.simulator) == ("scripted:naive,leak=0", "scripted:naive,leak=0.5")
     assert replace(low, simulator=high.simulator, output=high.output) == high  # nothing else differs
 
 
 def test_each_is_measured_with_the_judge_and_with_its_own_user() -> None:
     made = planned()
-    users = {stage.name: stage.config.simulator for stage in made.stages if "evaluate/axis" in stage.name}
+    users = {stage.name: stage.config.simulator for stage in made.stages if "evaluate/axis/" in stage.name}
     assert len(users) == 2 * 2 * 2
-    assert users["seed-0/evaluate/axis-0.5--held_out"] == "scripted:held-out"
-    assert users["seed-0/evaluate/axis-0.5--own"] == "scripted:naive,leak=0.5"
-    assert not {cell.policy for cell in made.cells} & {"axis-0", "axis-0.5"}  # the matrix holds the arms alone
+    assert users["seed-0/evaluate/axis/0.5--held_out"] == "scripted:held-out"
+    assert users["seed-0/evaluate/axis/0.5--own"] == "scripted:naive,leak=0.5"
+    assert not {cell.policy for cell in made.cells} & {"axis/0", "axis/0.5"}  # the matrix holds the arms alone
 
 
 def test_more_seeds_leave_what_is_there_as_it_was() -> None:
@@ -81,7 +81,7 @@ def test_the_verdict_tells_where_the_gap_begins() -> None:
 
 
 def test_the_figure_and_the_table_show_both_scores(tmp_path: Path, recorded: dict[str, Any]) -> None:
-    told = {**recorded, "axis": FOUND["axis"]}
+    told = {"shift": {"points": []}, "fidelity": {}, **recorded, "axis": FOUND["axis"]}
     assert "| 0.5 | `u,leak=0.5` | 0.200 [0.100, 0.300] | 0.900 [0.800, 1.000] | 0.700 [0.600, 0.800] |" in table(told)
     assert (tmp_path / "axis.png") in pictures(told, tmp_path)
     assert (tmp_path / "axis.png").stat().st_size > 1_000

@@ -53,6 +53,7 @@ def test_it_writes_everything(whole: tuple[Path, dict[str, Any]]) -> None:
     output, found = whole
     assert {path.name for path in output.iterdir() if path.is_file()} == {"results.json", "table.md", "transcripts.md"}
     figures = {"score.png", "turns.png", "score_by_turn.png", "learning_curves.png", "held_out_curves.png"}
+    figures |= {"shift.png", "gap_by_shift.png"}
     assert {path.name for path in (output / "figures").iterdir()} == figures
     assert json.loads((output / "results.json").read_text()) == json.loads(json.dumps(found))
     table, played = (output / "table.md").read_text(), (output / "transcripts.md").read_text()
@@ -77,6 +78,16 @@ def test_every_number_has_what_it_depends_on(whole: tuple[Path, dict[str, Any]])
         assert [row["step"] for row in found["curves"][name]] == [1, 2]
     for arm in ("static", "naive", "calibrated"):
         assert [(row["step"], row["score"]["n"]) for row in found["held_out_curves"][arm]] == [(1, 4), (2, 6)]
+    assert set(found["fidelity"]["seed-0"]) == {"naive", "calibrated"}
+    assert found["fidelity"]["seed-0"]["naive"]["replayed"]["n"] > 0
+    points = {point["arm"]: point for point in found["shift"]["points"]}
+    assert {arm: point["pair"] for arm, point in points.items()} == {
+        "clone": "policy",
+        "static": "policy",
+        "naive": "simulator",
+        "calibrated": "simulator",
+    }
+    assert all(len(point["states"]) == 3 for point in points.values())
     assert "n:6" in found["facts"]["seed-0/evaluate/naive--held_out"]["signature"]
     assert found["arms"]["hasty"]["tokens"] is None
     assert found["calibration"]["seed-0"]
@@ -186,4 +197,4 @@ def test_a_dry_run_touches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_plan_of_the_test_is_small(tmp_path: Path) -> None:
-    assert len(planned(config(tmp_path)).stages) == 3 + 6 + 24 + 4
+    assert len(planned(config(tmp_path)).stages) == 3 + 6 + 24 + 4 + 5 + 2

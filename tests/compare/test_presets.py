@@ -95,7 +95,7 @@ def test_rl_arms_differ_in_their_user_alone() -> None:
 
 def test_no_arm_trains_with_the_users_or_tasks_that_judge() -> None:
     for stage in plan_of().stages:
-        if stage.kind != "evaluate":
+        if stage.kind not in ("evaluate", "shift"):
             assert "held-out" not in repr(stage.config)
             assert "split=test" not in repr(stage.config)
 
@@ -103,7 +103,15 @@ def test_no_arm_trains_with_the_users_or_tasks_that_judge() -> None:
 def test_arms_can_be_chosen() -> None:
     made = plan_of(arms="naive,base")
     assert made.policies == ("base", "naive")
-    assert {stage.kind for stage in made.stages} == {"base-logs", "base", "naive", "evaluate"}
+    assert {stage.kind for stage in made.stages} == {
+        "base-logs",
+        "base",
+        "naive",
+        "evaluate",
+        "shift",
+        "people",
+        "fidelity",
+    }
     assert {cell.user for cell in made.cells} == {"held_out", "human", "naive"}
 
 

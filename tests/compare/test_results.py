@@ -58,6 +58,8 @@ def make(root: Path, reverse: bool = False) -> dict[str, Any]:
     done = {stage.name: Done(2.0, 1, {"unscored": 0}) for stage in plan.stages}
     for cell in (*plan.cells, *plan.checkpoints):
         write_cell(plan, cell, reverse)
+    done |= {s.name: Done(1.0, 1, {"users": {}}) for s in plan.stages if s.kind == "fidelity"}
+    done |= {stage.name: Done(1.0, 1, stage.run()) for stage in plan.stages if "/shift/" in stage.name}
     for seed in (0, 1):
         done[f"seed-{seed}/naive"] = Done(5.0, 2, {"steps": 2, "sampled_tokens": 100 + 50 * seed})
         rows = [{"step": step, "reward": 0.25 * step + seed} for step in (1, 2)]
@@ -128,7 +130,7 @@ def test_files(found: dict[str, Any], root: Path) -> None:
     assert json.loads((root / "results.json").read_text()) == found
     assert "| naive | 0.367 [" in (root / "table.md").read_text()
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in (root / "figures").iterdir())
-    assert len(list((root / "figures").iterdir())) == 5
+    assert len(list((root / "figures").iterdir())) == 7
 
 
 def test_the_transcript_is_where_policies_differ() -> None:

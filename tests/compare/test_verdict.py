@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from duologue.analysis.compare.explain import explained
 from duologue.analysis.compare.table import shown, table, verdict_text
 from duologue.analysis.compare.verdict import outcome, verdicts
 
@@ -102,6 +103,19 @@ def test_shown() -> None:
     assert shown(None) == shown(number(None)) == "n/a"
 
 
+def shifted(seed: int, shift: float) -> dict[str, Any]:
+    states = [{"value": 0.0}, {"value": 2 * shift}]
+    return {
+        "arm": "naive",
+        "seed": seed,
+        "pair": "simulator",
+        "states": states,
+        "shift": shift,
+        "gap": UP,
+        "regret": None,
+    }
+
+
 def results(seeds: int = 1) -> dict[str, Any]:
     arm = {
         "trained_with": None,
@@ -135,6 +149,8 @@ def results(seeds: int = 1) -> dict[str, Any]:
         "arms": {"base": arm, "naive": naive},
         "matrix": {"base": {"held_out": UP}, "naive": {"held_out": UP, "naive": DOWN}},
         "differences": {},
+        "fidelity": {"seed-0": {"naive": {"replayed": UP, "free": DOWN, "differs": ["leaks (free)"]}}},
+        "shift": explained([shifted(0, 0.1), shifted(1, 0.3)]),
         "unscored": {"seed-0/evaluate/base--naive": 3},
         "timing": {"hours": 1.5, "seconds": {}, "interrupted": ["seed-0/naive"]},
         "machine": {"cores": 2, "gpu": None},
@@ -153,6 +169,9 @@ def test_the_table() -> None:
     assert "without what 1 interrupted stages lost" in text
     assert "count in no mean: 3, in 1 of the measurements" in text
     assert "gpu" not in text
+    assert "| seed-0 | naive | 0.100 [0.020, 0.200] | -0.100 [-0.200, -0.020] | leaks (free) |" in text
+    assert "| naive | own user | 0.00 | 0.40 | 0.20 |" in text
+    assert "size of the gap of scores n/a (n=2)" in text
 
 
 def test_one_seed_is_said_to_be_one() -> None:
