@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from duologue.analysis.shift.states import reached
@@ -64,7 +64,8 @@ class ReferenceModel:
         with torch.no_grad():
             row = torch.tensor([ids], device=self._loaded.model.device)
             logits = self._loaded.model(input_ids=row, use_cache=False).logits[0, :-1].float()
-            told = torch.log_softmax(logits, dim=-1).gather(1, row[0, 1:, None])[:, 0].double().cumsum(0).tolist()
+            nats = logits.gather(1, row[0, 1:, None])[:, 0] - logits.logsumexp(dim=-1)
+        told = nats.double().cumsum(0).tolist()
         return [told[end - 2] / (end - 1) if end <= len(ids) else None for end in ends]
 
     def _layout(self, messages: Sequence[Message]) -> tuple[list[int], list[int]]:
@@ -83,9 +84,13 @@ Scores = dict[int, list[float | None]]
 """Mean log-likelihood of each context of each dialogue, by the dialogue's seed."""
 
 
-def score_all(reference: Reference, dialogues: Sequence[Seen]) -> Scores:
-    """Return the scores of dialogues by their seeds."""
-    return {seen.episode.seed: reference.scores(seen.messages) for seen in dialogues}
+def score_all(reference: Reference, dialogues: Sequence[Seen], on_each: Callable[[], None]) -> Scores:
+    """Return the scores of dialogues by their seeds; ``on_each`` is called after each dialogue."""
+    found: Scores = {}
+    for seen in dialogues:
+        found[seen.episode.seed] = reference.scores(seen.messages)
+        on_each()
+    return found
 
 
 def likelihood_difference(a: Sequence[Seen], b: Sequence[Seen], scores: tuple[Scores, Scores], turn: int) -> Estimate:

@@ -97,7 +97,7 @@ class _Work:
     all_logs: list[Seen]
     all_human: list[Seen]
     left_out: Mapping[str, int]
-    scores: Mapping[str, Scores] | None
+    reference: Reference | None
     signatures: Mapping[str, str]
     seed: int
 
@@ -124,7 +124,7 @@ class _Work:
             all_logs=everything["logs"],
             all_human=everything["human"],
             left_out={name: len(everything[name]) - len(sets[name]) for name in SETS},
-            scores={n: score_all(reference, side) for n, side in sets.items()} if reference else None,
+            reference=reference,
             signatures=signatures,
             seed=seed,
         )
@@ -134,10 +134,18 @@ class _Work:
     ) -> dict[str, PairShift]:
         """Return the shifts whose sets are not empty."""
         wanted = {name: ends for name, ends in PAIRS.items() if all(self.sets[end] for end in ends)}
-        steps = _Steps(len(wanted) * self.turns, on_step)
-        return {name: self._pair(ends, deviations[name], steps) for name, ends in wanted.items()}
+        read = sum(map(len, self.sets.values())) if self.reference else 0
+        steps = _Steps(len(wanted) * self.turns + read, on_step)
+        scores = {n: score_all(self.reference, s, steps.step) for n, s in self.sets.items()} if self.reference else None
+        return {name: self._pair(ends, deviations[name], scores, steps) for name, ends in wanted.items()}
 
-    def _pair(self, ends: tuple[str, str], deviations: Sequence[VariationCurve | None], steps: _Steps) -> PairShift:
+    def _pair(
+        self,
+        ends: tuple[str, str],
+        deviations: Sequence[VariationCurve | None],
+        scores: Mapping[str, Scores] | None,
+        steps: _Steps,
+    ) -> PairShift:
         a, b, paired = _aligned(*(self.sets[end] for end in ends))
         gap = difference(_scores(a), _scores(b))
         known = [curve for curve in deviations if curve is not None]
@@ -149,7 +157,7 @@ class _Work:
             reached=tuple((_share(a, turn), _share(b, turn)) for turn in range(self.turns)),
             states=states,
             classifier=tuple(steps.each(lambda turn: self._told_apart((a, b), rows, paired, turn), self.turns)),
-            likelihood=self._likelihood(a, b, ends) if self.scores is not None else None,
+            likelihood=self._likelihood(a, b, (scores[ends[0]], scores[ends[1]])) if scores else None,
             gap=gap,
             bounds=_bounds(known, states, gap) if len(known) == len(deviations) else None,
             signature=f"{' / '.join(self.signatures.get(end, end) for end in ends)}|shift-seed:{self.seed}",
@@ -164,26 +172,27 @@ class _Work:
         )
         return classifier_bound(ours, theirs, paired=paired, seed=self.seed)
 
-    def _likelihood(self, a: Sequence[Seen], b: Sequence[Seen], ends: tuple[str, str]) -> tuple[Estimate, ...]:
-        assert self.scores is not None
-        scores = self.scores[ends[0]], self.scores[ends[1]]
+    def _likelihood(self, a: Sequence[Seen], b: Sequence[Seen], scores: tuple[Scores, Scores]) -> tuple[Estimate, ...]:
         return tuple(likelihood_difference(a, b, scores, turn) for turn in range(self.turns))
 
 
 @dataclass(slots=True)
 class _Steps:
-    """Counts turns for a follower."""
+    """Counts steps for a follower."""
 
     total: int
     on_step: OnStep | None
     done: int = 0
 
+    def step(self) -> None:
+        self.done += 1
+        if self.on_step:
+            self.on_step(self.done, self.total)
+
     def each(self, do: Callable[[int], Estimate], turns: int) -> Iterator[Estimate]:
         for turn in range(turns):
             yield do(turn)
-            self.done += 1
-            if self.on_step:
-                self.on_step(self.done, self.total)
+            self.step()
 
 
 def _bounds(deviations: Sequence[VariationCurve], states: VariationCurve, gap: Estimate) -> Bounds | None:

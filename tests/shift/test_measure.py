@@ -109,7 +109,11 @@ def test_likelihoods_compare_those_who_are_still_there(known: Make) -> None:
         replace(e, messages=(Message(role="user", content=e.messages[0]["content"] + "!!"), *e.messages[1:]))
         for e in other
     ]
-    found = measure_shift([], human, longer, find, reference=Lengths()).pairs["simulator"]
+    steps: list[tuple[int, int]] = []
+    found = measure_shift(
+        [], human, longer, find, reference=Lengths(), on_step=lambda done, total: steps.append((done, total))
+    ).pairs["simulator"]
+    assert steps == [(i, 24 + TURNS) for i in range(1, 25 + TURNS)]
     assert found.likelihood is not None
     assert [e.value for e in found.likelihood] == pytest.approx([0.02] * TURNS)
 
