@@ -22,11 +22,11 @@ MATH = "MathChat-v0"
 
 
 class Verbose:
-    """Says three idle words more for each of its own."""
+    """Says everything three times."""
 
     def respond(self, dialogues: Sequence[Dialogue]) -> list[UserTurn]:
         turns = ScriptedMathUser(CALM).respond(dialogues)
-        return [replace(t, text=" ".join(f"{word} so well then" for word in t.text.split())) for t in turns]
+        return [replace(turn, text=" ".join([turn.text] * 3)) for turn in turns]
 
 
 class Hasty:
