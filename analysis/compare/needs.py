@@ -105,8 +105,8 @@ def _flops(preset: Preset, kind: str, config: Any) -> tuple[float, float]:
     talk = 2 * (n * step.sampled + _user_size(preset) * step.user) / step.dialogues
     if kind == "shift":
         return 0.0, 0.0
-    if kind == "fidelity":  # replayed and free, for each user
-        return 0.0, talk * 2 * config.dialogues_per_simulator * len(config.simulators)
+    if kind == "fidelity":
+        return 0.0, 2 * talk * config.dialogues_per_simulator  # replayed and free
     if kind in (*RL_ARMS, "axis"):
         steps = int(config.steps)
         return 6 * n * step.read * steps, talk * step.dialogues * steps

@@ -318,17 +318,18 @@ class _Planner:
             return
         self.collect("people", self.preset.logs.agent, 2 * count, _PEOPLE_SEED)
         for seed in range(self.config.seeds):
-            config = FidelityConfig(
-                env=self.preset.env,
-                dialogues=self.path("people", "logs.jsonl"),
-                simulators=tuple(self.user(seed, user) for user in users),
-                agent=self.preset.logs.agent,
-                dialogues_per_simulator=count,
-                seed=seed,
-                output=self.path(f"seed-{seed}", "fidelity"),
-            )
-            needs = ("people", *((f"seed-{seed}/user",) if "calibrated" in users else ()))
-            self.add(f"seed-{seed}/fidelity", config, partial(work.measure_fidelity, users), needs, resumes=True)
+            for user in users:
+                config = FidelityConfig(
+                    env=self.preset.env,
+                    dialogues=self.path("people", "logs.jsonl"),
+                    simulators=(self.user(seed, user),),
+                    agent=self.preset.logs.agent,
+                    dialogues_per_simulator=count,
+                    seed=seed,
+                    output=self.path(f"seed-{seed}", "fidelity", user),
+                )
+                needs = ("people", *((f"seed-{seed}/user",) if user == "calibrated" else ()))
+                self.add(f"seed-{seed}/fidelity/{user}", config, work.measure_fidelity, needs, resumes=True)
 
     def checkpoints(self, seed: int) -> list[Cell]:
         """Add the measurements of checkpoints, which the arms then have to keep."""

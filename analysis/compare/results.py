@@ -14,7 +14,7 @@ import duologue
 from duologue.analysis.compare.config import TRAINED
 from duologue.analysis.compare.explain import explained
 from duologue.analysis.compare.intervals import RESAMPLES, Unit, nested
-from duologue.analysis.compare.plan import OWN_USER, Cell, Plan, axis_arm, shift_stage
+from duologue.analysis.compare.plan import FITTED, OWN_USER, Cell, Plan, axis_arm, shift_stage
 from duologue.analysis.compare.stages import Done
 from duologue.analysis.compare.verdict import COMPARED, verdicts
 from duologue.analysis.figures import read_metrics
@@ -61,7 +61,8 @@ def results(plan: Plan, done: Mapping[str, Done]) -> dict[str, Any]:
     }
     found["shift"] = explained(_points(plan, done, found["arms"], cells))
     found["fidelity"] = {
-        f"seed-{k}": d.facts["users"] for k in range(plan.seeds) if (d := done.get(f"seed-{k}/fidelity"))
+        f"seed-{k}": {user: d.facts for user in FITTED if (d := done.get(f"seed-{k}/fidelity/{user}"))}
+        for k in range(plan.seeds)
     }
     if axis := axis_rows(plan):
         found["axis"] = axis

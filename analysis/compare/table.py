@@ -144,7 +144,7 @@ def _shift(results: Results) -> list[str]:
 
 def _fidelity(results: Results) -> list[str]:
     found = results["fidelity"]
-    if not found:
+    if not any(found.values()):
         return []
     rows = [
         [seed, user, shown(told["replayed"]), shown(told["free"]), ", ".join(told["differs"]) or "none"]

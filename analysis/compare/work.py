@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,24 +119,16 @@ def measure(config: EvaluateConfig) -> dict[str, Any]:
     return {"signature": report.signature, "scored": report.scored, "unscored": report.unscored}
 
 
-def measure_fidelity(names: Sequence[str], config: FidelityConfig) -> dict[str, Any]:
-    """Measure how human users are.
-
-    Args:
-        names: of the users, in the order of the configuration.
-        config: what is measured.
-    """
+def measure_fidelity(config: FidelityConfig) -> dict[str, Any]:
+    """Measure how human a user is."""
     from duologue.analysis.fidelity.run import fidelity
 
-    report = fidelity(config)
-    told = {}
-    for name, spec in zip(names, config.simulators, strict=True):
-        scores = {mode: report.score(spec, mode).to_json() for mode in ("replayed", "free")}
-        differs = [
-            f"{row.measure.name} ({row.mode})" for row in report.rows if spec in row.cells and row.cells[spec].differs
-        ]
-        told[name] = {**scores, "differs": differs}
-    return {"users": told, "signature": report.signature}
+    (user,), report = config.simulators, fidelity(config)
+    scores = {mode: report.score(user, mode).to_json() for mode in ("replayed", "free")}
+    differs = [
+        f"{row.measure.name} ({row.mode})" for row in report.rows if user in row.cells and row.cells[user].differs
+    ]
+    return {**scores, "differs": differs, "signature": report.signature}
 
 
 def _number(row: Mapping[str, Any], key: str) -> float:

@@ -197,4 +197,4 @@ def test_a_dry_run_touches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_plan_of_the_test_is_small(tmp_path: Path) -> None:
-    assert len(planned(config(tmp_path)).stages) == 3 + 6 + 24 + 4 + 5 + 2
+    assert len(planned(config(tmp_path)).stages) == 3 + 6 + 24 + 4 + 5 + 3

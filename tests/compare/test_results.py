@@ -58,7 +58,9 @@ def make(root: Path, reverse: bool = False) -> dict[str, Any]:
     done = {stage.name: Done(2.0, 1, {"unscored": 0}) for stage in plan.stages}
     for cell in (*plan.cells, *plan.checkpoints):
         write_cell(plan, cell, reverse)
-    done |= {s.name: Done(1.0, 1, {"users": {}}) for s in plan.stages if s.kind == "fidelity"}
+    one = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 6}
+    human = {"replayed": one, "free": one, "differs": []}
+    done |= {stage.name: Done(1.0, 1, human) for stage in plan.stages if stage.kind == "fidelity"}
     done |= {stage.name: Done(1.0, 1, stage.run()) for stage in plan.stages if "/shift/" in stage.name}
     for seed in (0, 1):
         done[f"seed-{seed}/naive"] = Done(5.0, 2, {"steps": 2, "sampled_tokens": 100 + 50 * seed})
