@@ -17,8 +17,8 @@ from duologue.simulators.logs import LoggedDialogue
 from duologue.simulators.reliable import answer_all
 from duologue.types import Dialogue, StopReason, UserTurn
 
-AT_ONCE = 256
-"""Histories that go to the user in one call."""
+AT_ONCE = 16
+"""Histories that go to the user in one call; a killed run loses no more."""
 OnTurns = Callable[[int, int], None]
 """Called with turns done and turns in all."""
 
