@@ -1,6 +1,7 @@
 """Shift against scores: rank correlation by scipy's own, points, and what the table says."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,9 @@ def test_too_few_or_constant_points_say_nothing(pairs: list[tuple[float, float]]
 
 
 def test_the_size_of_the_gap_counts_and_what_is_unknown_does_not() -> None:
-    points = [{"shift": s, "gap": {"value": g}, "regret": None} for s, g in ((0.1, -0.1), (0.2, 0.2), (0.3, -0.3))]
+    points: list[dict[str, Any]] = [
+        {"shift": s, "gap": {"value": g}, "regret": None} for s, g in ((0.1, -0.1), (0.2, 0.2), (0.3, -0.3))
+    ]
     points += [
         {"shift": 0.4, "gap": {"value": 0.4}, "regret": 0.1},
         {"shift": 0.5, "gap": {"value": None}, "regret": 0.2},
