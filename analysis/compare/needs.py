@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from duologue.analysis.compare.plan import RL_ARMS, Plan
+from duologue.analysis.compare.cells import RL_ARMS, Plan
 from duologue.analysis.compare.preset import Preset, Shape
 
 _GB = 1e9

@@ -11,10 +11,10 @@ from os import cpu_count
 from typing import Any
 
 import duologue
+from duologue.analysis.compare.cells import FITTED, OWN_USER, Cell, Plan, axis_arm, shift_stage
 from duologue.analysis.compare.config import TRAINED
 from duologue.analysis.compare.explain import explained
 from duologue.analysis.compare.intervals import RESAMPLES, Unit, nested
-from duologue.analysis.compare.plan import FITTED, OWN_USER, Cell, Plan, axis_arm, shift_stage
 from duologue.analysis.compare.stages import Done
 from duologue.analysis.compare.verdict import COMPARED, verdicts
 from duologue.analysis.figures import read_metrics

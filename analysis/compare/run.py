@@ -7,8 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from duologue.analysis.compare.cells import Cell, Plan
 from duologue.analysis.compare.config import CompareConfig
-from duologue.analysis.compare.plan import Cell, Plan, plan
+from duologue.analysis.compare.plan import plan
 from duologue.analysis.compare.preset import Machine, load_preset
 from duologue.analysis.compare.stages import OnStage, run_stages, write_json
 from duologue.envs.tasks.spec import make_tasks

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from duologue.analysis.compare import CompareConfig, load_preset, verdicts
+from duologue.analysis.compare.cells import Plan
 from duologue.analysis.compare.pictures import pictures
-from duologue.analysis.compare.plan import Plan, plan
+from duologue.analysis.compare.plan import plan
 from duologue.analysis.compare.preset import Axis, from_mapping
 from duologue.analysis.compare.table import table
 from duologue.errors import DuologueError

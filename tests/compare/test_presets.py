@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
+from duologue.analysis.compare.cells import OWN_USER, Plan
 from duologue.analysis.compare.config import ARMS, TRAINED, CompareConfig
 from duologue.analysis.compare.needs import hours, memory, needs, tokens
-from duologue.analysis.compare.plan import OWN_USER, Plan, built
 from duologue.analysis.compare.preset import SIZES, load_preset
 from duologue.analysis.compare.run import check_machine, compare, planned
+from duologue.analysis.compare.training import built
 from duologue.analysis.compare.work import matched_groups
 from duologue.errors import DuologueError
 from duologue.trainers.config import InteractiveConfig

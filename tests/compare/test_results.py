@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from duologue.analysis.compare.cells import Cell, Plan
 from duologue.analysis.compare.config import CompareConfig
-from duologue.analysis.compare.plan import Cell, Plan
 from duologue.analysis.compare.run import planned, report
 from duologue.analysis.compare.stages import Done
 from duologue.analysis.compare.transcripts import transcripts
