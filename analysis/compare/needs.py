@@ -3,41 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from duologue.analysis.compare.cells import RL_ARMS, Plan
-from duologue.analysis.compare.preset import Preset, Shape
+from duologue.analysis.compare.preset import Preset
+from duologue.analysis.plan.lengths import Lengths, longest
+from duologue.analysis.plan.memory import Batch, Memory, cache_bytes, kept_rows, layer_bytes, training_memory
+from duologue.analysis.plan.shape import Shape, bytes_per_number
+from duologue.analysis.plan.work import Flops, step_flops, talk_flops, training_flops
 
 _GB = 1e9
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """Tokens of one optimiser step of an interactive arm; upper bounds from the limits."""
-
-    dialogues: int
-    sampled: int
-    read: int
-    """By the forward and backward pass."""
-    user: int
-    """Written by the user, where it is a model."""
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Bytes of a training process, by what holds them."""
-
-    weights: float
-    optimiser: float
-    activations: float
-    cache: float
-    user: float
-
-    @property
-    def total(self) -> float:
-        """Return the sum."""
-        return self.weights + self.optimiser + self.activations + self.cache + self.user
 
 
 def needs(plan: Plan) -> str:
@@ -55,35 +31,30 @@ def needs(plan: Plan) -> str:
     )
 
 
-def tokens(preset: Preset) -> Tokens:
-    """Return the tokens of one step: every dialogue is taken to be as long as the limits allow."""
+def lengths(preset: Preset) -> Lengths:
+    """Return the dialogues of one step of an RL arm: each is taken to be as long as the limits allow."""
     rl, limits = preset.rl, preset.limits
-    dialogues = int(rl.get("groups_per_step", 8)) * int(rl.get("group_size", 8))
-    sampled = min(limits.max_turns * limits.max_tokens_per_turn, limits.max_total_tokens)
-    read = limits.max_total_tokens
-    return Tokens(dialogues, dialogues * sampled, dialogues * read, dialogues * max(0, read - sampled))
+    size = int(rl.get("group_size", 8))
+    dialogues = int(rl.get("groups_per_step", 8)) * size
+    return longest(dialogues, size, limits.max_turns, limits.max_tokens_per_turn, limits.max_total_tokens)
 
 
 def memory(preset: Preset, *, full: bool) -> Memory:
-    """Return the bytes of a training process.
+    """Return the bytes of a training process, which plays the dialogues as well.
 
     Args:
         preset: shapes of the models and sizes of batches.
         full: train every weight, sharded over the preset's GPUs; else adapters as ``rl.lora_rank`` has it, the frozen
             weights whole on each GPU.
     """
-    shape, width = preset.policy, _bytes(preset)
-    trained = shape.parameters if full else shape.trained_parameters
-    shards = max(1, preset.machine.gpus) if full else 1
-    length, batch = preset.limits.max_total_tokens, int(preset.rl.get("micro_batch_size", 8))
-    logits = 2 * 4 * batch * length * shape.vocabulary
-    per_token = 2 * shape.layers * shape.kv_heads * shape.head_size * width
-    share = tokens(preset).dialogues / max(1, preset.machine.gpus)
-    return Memory(
-        weights=width * shape.parameters / shards,
-        optimiser=3 * width * trained / shards,
-        activations=width * batch * length * shape.hidden * shape.layers + logits,
-        cache=per_token * share * length,
+    shape, width, machine, step = preset.policy, _bytes(preset), preset.machine, lengths(preset)
+    shape = replace(shape, trained_parameters=shape.parameters) if full else shape
+    rows = int(preset.rl.get("micro_batch_size", 8))
+    batch = Batch(rows * step.total, rows * step.sampled, gpu=machine.gpus > 0)
+    shards = machine.devices if full else 1
+    return replace(
+        training_memory(shape, batch, width, shards=shards, shard_weights=full),
+        cache=cache_bytes(shape, kept_rows(step.dialogues / machine.devices) * step.total, width),
         user=width * preset.user.parameters if preset.user else 0.0,
     )
 
@@ -92,37 +63,30 @@ def hours(plan: Plan) -> dict[str, float]:
     """Return hours by kind of stage: of one GPU at the preset's utilisation, or of its CPU. Upper bounds."""
     found: dict[str, float] = {}
     for stage in plan.stages:
-        train, generate = _flops(plan.preset, stage.kind, stage.config)
-        machine = plan.preset.machine
-        seconds = train / machine.training_utilisation + generate / machine.generation_utilisation
-        found[stage.kind] = found.get(stage.kind, 0.0) + seconds / (machine.tflops * 1e12) / 3600
+        seconds = _flops(plan.preset, stage.kind, stage.config).seconds(plan.preset.machine).total
+        found[stage.kind] = found.get(stage.kind, 0.0) + seconds / 3600
     return found
 
 
-def _flops(preset: Preset, kind: str, config: Any) -> tuple[float, float]:
-    """Return operations of training (6 N T) and of generation (2 N T)."""
-    n, length, step = preset.policy.parameters, preset.limits.max_total_tokens, tokens(preset)
-    talk = 2 * (n * step.sampled + _user_size(preset) * step.user) / step.dialogues
+def _flops(preset: Preset, kind: str, config: Any) -> Flops:
+    """Return the operations of a stage."""
+    shape, step, nothing = preset.policy, lengths(preset), Flops(0.0, 0.0, 0.0, 0.0, 0.0)
     if kind == "shift":
-        return 0.0, 0.0
+        return nothing
     if kind == "fidelity":
-        return 0.0, 2 * talk * config.dialogues_per_simulator  # replayed and free
+        return talk_flops(shape, preset.user, step, 2 * config.dialogues_per_simulator)  # replayed and free
     if kind in (*RL_ARMS, "axis"):
-        steps = int(config.steps)
-        return 6 * n * step.read * steps, talk * step.dialogues * steps
+        return step_flops(shape, preset.user, step, checkpoints=preset.machine.gpus > 0).times(int(config.steps))
     if kind in ("evaluate", "logs", "base-logs", "people"):
-        return 0.0, talk * config.episodes
+        return talk_flops(shape, preset.user, step, config.episodes)
     episodes = preset.base.episodes if kind == "base" else preset.logs.episodes
-    size = _user_size(preset) or n if kind == "user" else n
-    return 6 * size * episodes * length * float(config.epochs), 0.0
-
-
-def _user_size(preset: Preset) -> float:
-    return preset.user.parameters if preset.user else 0.0
+    size = preset.user or shape if kind == "user" else shape
+    read = episodes * step.total * float(config.epochs)
+    return replace(nothing, training=training_flops(size, read, checkpoints=preset.machine.gpus > 0))
 
 
 def _bytes(preset: Preset) -> int:
-    return 4 if preset.rl.get("dtype") == "float32" else 2
+    return bytes_per_number(str(preset.rl.get("dtype", "auto")), preset.machine)
 
 
 def _stages(plan: Plan) -> str:
@@ -136,32 +100,33 @@ def _stages(plan: Plan) -> str:
 
 
 def _tokens_text(preset: Preset) -> str:
-    step = tokens(preset)
+    step = lengths(preset)
     return (
-        f"Tokens per step of an RL arm, at most: {step.dialogues} dialogues, {step.sampled:,} sampled "
-        f"(dialogues x min(max_turns x max_tokens_per_turn, max_total_tokens)), {step.read:,} trained on "
-        "(dialogues x max_total_tokens)."
+        f"Tokens per step of an RL arm, at most: {step.dialogues} dialogues, {step.dialogues * step.sampled:,.0f} "
+        "sampled (dialogues x min(max_turns x max_tokens_per_turn, max_total_tokens)), "
+        f"{step.dialogues * step.total:,.0f} trained on (dialogues x max_total_tokens)."
     )
 
 
 def _memory_text(preset: Preset) -> str:
-    shape, width = preset.policy, _bytes(preset)
-    lora = shape.trained_parameters < shape.parameters
-    ways = [("adapters", False)] if lora else []
-    ways += [(f"every weight, sharded over {max(1, preset.machine.gpus)}", True)] if lora or preset.machine.gpus else []
+    shape, width, gpus = preset.policy, _bytes(preset), preset.machine.gpus
+    ways = [("adapters", False)] if shape.adapters else []
+    ways += [(f"every weight, sharded over {preset.machine.devices}", True)] if shape.adapters or gpus else []
     rows = [_memory_row(name, memory(preset, full=full)) for name, full in ways or [("every weight", True)]]
+    tiles = ", in tiles" if gpus else ""
+    kept = "b tokens layers hidden + one layer" if gpus else f"tokens layers {layer_bytes(shape, width):,.0f}"
     head = ["| trained | weights | gradients, AdamW | activations | KV cache | user | sum |", "|" + " --- |" * 7]
     formulas = (
-        f"Memory per {'GPU' if preset.machine.gpus else 'process'} in GB (has {preset.machine.memory_gb:g}), with "
-        f"{width} bytes b per number: weights b N, gradients and two moments 3 b N_trained, activations "
-        "b batch length hidden layers (checkpoints between layers) + logits twice in float32, "
-        "KV cache 2 layers kv_heads head_size b per token, user b N_user."
+        f"Memory per {'GPU' if gpus else 'process'} in GB (has {preset.machine.memory_gb:g}), with {width} bytes b per "
+        "number (4 for those of adapters): weights b N, gradients and two moments 3 b N_trained, activations "
+        f"{kept} + logits twice in float32{tiles}, KV cache 2 layers kv_heads head_size "
+        "b per token, for this turn, the turn before and the batch that runs, user b N_user. More: `duologue plan`."
     )
     return "\n".join([formulas, "", *head, *rows, "", _shape_text("policy", shape), *_user_text(preset.user)])
 
 
 def _memory_row(name: str, m: Memory) -> str:
-    parts = (m.weights, m.optimiser, m.activations, m.cache, m.user, m.total)
+    parts = (m.weights, m.gradients + m.optimiser, m.activations + m.logits, m.cache, m.user, m.total)
     return f"| {name} | {' | '.join(f'{part / _GB:.2f}' for part in parts)} |"
 
 
@@ -178,7 +143,8 @@ def _hours_text(plan: Plan) -> str:
     unit = "GPU-hours" if machine.gpus else "CPU-hours"
     rows = [f"| {kind} | {value:.2f} |" for kind, value in found.items()]
     formulas = (
-        f"{unit}, at most: (6 N T for training at {machine.training_utilisation:.0%} + 2 N T for generation at "
+        f"{unit}, at most: (6 N T for training, with adapters 4 N T + 6 N_trained T, with checkpoints 2 N T more; "
+        f"2 N T for reading; both at {machine.training_utilisation:.0%}; 2 N T for generation at "
         f"{machine.generation_utilisation:.0%}) of {machine.tflops:g} TFLOP/s; T from the limits. Scripted users cost "
         "nothing."
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from duologue.analysis.compare.config import ARMS, CompareConfig, checked_arms
+from duologue.analysis.plan.shape import Machine, Shape
 from duologue.errors import DuologueError, did_you_mean
 from duologue.values import checked_value, plain_type
 
@@ -114,36 +115,6 @@ class Axis:
     def user_at(self, value: float) -> str:
         """Return the spec of the user at a value."""
         return self.user.replace("{}", f"{value:g}")
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Numbers about a language model from which costs follow."""
-
-    parameters: float
-    trained_parameters: float
-    """Those of the adapters; all of them for full training."""
-    layers: int
-    hidden: int
-    kv_heads: int
-    head_size: int
-    vocabulary: int
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The machine that a preset is meant for."""
-
-    gpus: int
-    """0 = a CPU will do."""
-    memory_gb: float
-    """Of each GPU, or of the machine."""
-    tflops: float
-    """Peak of one GPU, or of the CPU, in the type of the weights."""
-    training_utilisation: float
-    """Share of the peak that training reaches."""
-    generation_utilisation: float
-    """Share of the peak that generation reaches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from typing import Any
 from duologue.analysis.compare.cells import Cell, Plan
 from duologue.analysis.compare.config import CompareConfig
 from duologue.analysis.compare.plan import plan
-from duologue.analysis.compare.preset import Machine, load_preset
+from duologue.analysis.compare.preset import load_preset
 from duologue.analysis.compare.stages import OnStage, run_stages, write_json
+from duologue.analysis.plan.shape import Machine
 from duologue.envs.tasks.spec import make_tasks
 from duologue.errors import DuologueError, MissingExtraError
 from duologue.simulators.spec import make_simulator

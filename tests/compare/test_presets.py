@@ -10,7 +10,7 @@ import yaml
 
 from duologue.analysis.compare.cells import OWN_USER, Plan
 from duologue.analysis.compare.config import ARMS, TRAINED, CompareConfig
-from duologue.analysis.compare.needs import hours, memory, needs, tokens
+from duologue.analysis.compare.needs import hours, lengths, memory, needs
 from duologue.analysis.compare.preset import SIZES, load_preset
 from duologue.analysis.compare.run import check_machine, compare, planned
 from duologue.analysis.compare.training import built
@@ -201,13 +201,15 @@ def test_static_steps_sample_as_much_as_interactive_ones() -> None:
 
 def test_needs_by_hand() -> None:
     made = plan_of(size="paper")
-    step = tokens(made.preset)
-    assert (step.dialogues, step.sampled, step.read, step.user) == (128, 128 * 8192, 128 * 8192, 0)
+    step = lengths(made.preset)
+    assert (step.dialogues, step.sampled, step.total, step.user) == (128, 8192, 8192, 0)
     lora, full = (memory(made.preset, full=way) for way in (False, True))
-    assert lora.weights == 2 * 4.3e9
-    assert full.optimiser == 3 * 2 * 4.3e9 / 8
-    assert lora.cache == 2 * 34 * 4 * 256 * 2 * 16 * 8192
-    flops = 6 * 4.3e9 * 128 * 8192 * 200 / 0.3 + 2 * 4.3e9 * 128 * 8192 * 200 / 0.05
+    assert lora.weights == 2 * 4.3e9 + 4 * 6.6e7
+    assert (full.gradients, full.optimiser) == (2 * 4.3e9 / 8, 2 * 2 * 4.3e9 / 8)
+    assert lora.cache == 2 * 34 * 4 * 256 * 2 * (3 * 16) * 8192
+    read, sampled = 128 * 8192 * 200, 128 * 8192 * 200
+    fast = (4 * 4.3e9 + 6 * 6.6e7 + 2 * 4.3e9) * read + 2 * 4.3e9 * 128 * 7 * 200 + 2 * 7.6e9 * sampled
+    flops = fast / 0.3 + 2 * 4.3e9 * sampled / 0.05
     assert hours(made)["naive"] == pytest.approx(flops / 989e12 / 3600)
 
 

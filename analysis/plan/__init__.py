@@ -1,0 +1,1 @@
+"""Scale on paper: what a training run needs, each number with its formula."""
