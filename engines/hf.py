@@ -10,7 +10,7 @@ import torch
 
 from duologue.engines.base import Completion, Sampling
 from duologue.engines.prefix_cache import PrefixCache
-from duologue.errors import DuologueError
+from duologue.engines.rows import check_call
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -71,7 +71,7 @@ class TransformersEngine:
         Raises:
             DuologueError: if a prompt is empty or leaves no room in the context window, or seeds are missing.
         """
-        self._check(prompts, sampling, seeds)
+        check_call(prompts, sampling, seeds, self.context_length)
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         done: dict[int, Completion] = {}
         self._cache.open()
@@ -85,20 +85,6 @@ class TransformersEngine:
         finally:
             self.model.train(was_training)
         return [done[i] for i in range(len(prompts))]
-
-    def _check(self, prompts: Sequence[Sequence[int]], sampling: Sampling, seeds: Sequence[int]) -> None:
-        if len(seeds) != len(prompts):
-            raise DuologueError(f"{len(prompts)} prompts came with {len(seeds)} seeds. Give one seed per prompt.")
-        if sampling.max_new_tokens < 1 or sampling.temperature < 0:
-            raise DuologueError("Sampling needs max_new_tokens >= 1 and temperature >= 0. Correct these.")
-        for i, prompt in enumerate(prompts):
-            if not prompt:
-                raise DuologueError(f"Prompt {i} has no tokens. Give at least one.")
-            if len(prompt) + sampling.max_new_tokens > self.context_length:
-                raise DuologueError(
-                    f"Prompt {i} of {len(prompt)} tokens leaves no room for {sampling.max_new_tokens} more in a "
-                    f"context of {self.context_length}. Shorten the dialogue or lower max_new_tokens."
-                )
 
     @torch.no_grad()
     def _generate(

@@ -3,6 +3,7 @@
 import gc
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -95,7 +96,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     waited: list[float] = []
-    monkeypatch.setattr("duologue.engines.openai._pause", waited.append)
+
+    async def pause(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr("duologue.engines.http._pause", pause)
     return waited
 
 
@@ -165,7 +170,7 @@ def test_a_dropped_connection_is_tried_again(server: Server, pauses: list[float]
 
 def test_retries_are_bounded(server: Server, pauses: list[float]) -> None:
     server.answer = lambda n, body: (429, "slow down")
-    with pytest.raises(DuologueError, match=r"answered 429: 'slow down'.*3 times: wait, or lower concurrency\.$"):
+    with pytest.raises(DuologueError, match=r"429: 'slow down' after 3 attempts\. Wait, or lower concurrency\.$"):
         ask(OpenAIChat(server.url, "m"))
     assert (len(server.bodies), len(pauses)) == (3, 2)
 
@@ -186,7 +191,7 @@ def test_unknown_model_names_the_nearest(server: Server) -> None:
 @pytest.mark.parametrize(
     "said", ["<html>welcome</html>", '{"choices": [', '{"choices": []}', '{"error": 1}', "[1]", "3"]
 )
-def test_garbage_is_an_error_with_its_fix(server: Server, said: str) -> None:
+def test_garbage_is_an_error_with_its_fix(server: Server, pauses: list[float], said: str) -> None:
     server.answer = lambda n, body: (200, said)
     with pytest.raises(DuologueError, match="Check that"):
         ask(OpenAIChat(server.url, "m"))
@@ -236,7 +241,7 @@ def test_the_key_is_sent_and_never_shown(server: Server, monkeypatch: pytest.Mon
         repr(model),
         model.signature,
         repr(vars(model)),
-        repr(model._client),
+        repr(vars(model._http)),
     ]
     assert not any(KEY in text for text in shown)
 
@@ -280,7 +285,10 @@ def test_impossible_numbers() -> None:
 def test_dropping_the_model_closes_its_connections(server: Server) -> None:
     model = OpenAIChat(server.url, "m")
     ask(model)
-    client = model._client
+    ((client, _),) = model._http._transports.values()
     del model
     gc.collect()
+    deadline = time.monotonic() + 10
+    while not client.is_closed and time.monotonic() < deadline:  # closed by the background thread
+        time.sleep(0.01)
     assert client.is_closed
