@@ -16,6 +16,7 @@ from duologue.cli.compare import run_compare
 from duologue.cli.fidelity import add_fidelity
 from duologue.cli.flags import configured, with_clean_errors
 from duologue.cli.logs import logs, run_collect
+from duologue.cli.plan import add_plan
 from duologue.cli.play import PlayConfig, play_dialogue
 from duologue.cli.progress import progress_line
 from duologue.cli.scratch import EXAMPLES as SCRATCH_EXAMPLES
@@ -38,6 +39,7 @@ app.add_typer(logs, name="logs")
 add_calibration(app, train)
 add_shift(app)
 add_fidelity(app)
+add_plan(app)
 
 _SHOWN = 3
 

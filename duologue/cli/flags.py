@@ -75,8 +75,8 @@ def load_config(make: type[Config], path: Path | None, flags: Mapping[str, Any])
     given = {name: value for name, value in flags.items() if value is not None and value != []}
     for name, value in given.items():
         if isinstance(value, list):
-            given[name] = _pairs(_flag(name), value)
-    filed = {name: _checked(name, value, hints) for name, value in _read(path).items()} if path else {}
+            given[name] = flag_pairs(_flag(name), value)
+    filed = {name: _checked(name, value, hints) for name, value in read_fields(path).items()} if path else {}
     return make(**{**filed, **given})
 
 
@@ -105,7 +105,12 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _pairs(flag: str, items: list[str]) -> dict[str, Any]:
+def flag_pairs(flag: str, items: list[str]) -> dict[str, Any]:
+    """Return what repeated ``KEY=VALUE`` or JSON objects of a flag hold.
+
+    Raises:
+        DuologueError: for an item that is neither.
+    """
     pairs: dict[str, Any] = {}
     for item in items:
         key, equals, value = item.partition("=")
@@ -129,7 +134,12 @@ def _json(text: str) -> Any:
         return text
 
 
-def _read(path: Path) -> Mapping[str, Any]:
+def read_fields(path: Path) -> Mapping[str, Any]:
+    """Return the fields of a YAML file.
+
+    Raises:
+        DuologueError: if it cannot be read, or holds no fields.
+    """
     import yaml
 
     try:
