@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from duologue.engines.local_chat import LocalChat
     from duologue.engines.models import LoadedModel, load_model
     from duologue.engines.openai import OpenAIChat
+    from duologue.engines.rows import RowsError
+    from duologue.engines.sglang import SGLangEngine
     from duologue.engines.spec import make_chat_model
 
 _HOMES = {
@@ -22,6 +24,8 @@ _HOMES = {
     "LoadedModel": "models",
     "LocalChat": "local_chat",
     "OpenAIChat": "openai",
+    "RowsError": "rows",
+    "SGLangEngine": "sglang",
     "Sampling": "base",
     "TransformersEngine": "hf",
     "load_model": "models",
@@ -36,6 +40,8 @@ __all__ = [
     "LoadedModel",
     "LocalChat",
     "OpenAIChat",
+    "RowsError",
+    "SGLangEngine",
     "Sampling",
     "TransformersEngine",
     "load_model",

@@ -136,6 +136,7 @@ class HttpClient:
         read: Callable[[httpx.Response], T] = as_json,
         headers: Mapping[str, str] | None = None,
         retries: int | None = None,
+        timeout: float | None = None,
     ) -> T:
         """Send a request until there is a usable answer.
 
@@ -146,6 +147,7 @@ class HttpClient:
             read: makes the result out of a response of status 200, or raises ``GarbledError`` or ``ValueError``.
             headers: further headers.
             retries: instead of the policy's.
+            timeout: in seconds, instead of the policy's.
 
         Raises:
             RefusedError: if the server says no.
@@ -158,7 +160,8 @@ class HttpClient:
                 if attempt:
                     self.retried += 1
                     await _pause(pause_before(attempt))
-                response = await self._attempt(method, path, body(attempt) if body else None, headers)
+                sent = body(attempt) if body else None
+                response = await self._attempt(method, path, sent, headers, timeout or self.policy.timeout)
                 outcome = response if isinstance(response, _Failure) else self._read(response, read)
                 if not isinstance(outcome, _Failure):
                     self._failures = 0
@@ -183,12 +186,12 @@ class HttpClient:
         return self._transports[pid]
 
     async def _attempt(
-        self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str] | None
+        self, method: str, path: str, body: Any, headers: Mapping[str, str] | None, timeout: float
     ) -> httpx.Response | _Failure:
         sent = {**(headers or {}), **self._authorization()}
         request = self._transport()[0].request(method, path, json=body, headers=sent)
         try:
-            return await asyncio.wait_for(request, self.policy.timeout)
+            return await asyncio.wait_for(request, timeout)
         except (httpx.TimeoutException, TimeoutError):
             return _Failure("did not answer in time", "Raise timeout, or lower concurrency.")
         except (httpx.HTTPError, OSError) as error:

@@ -72,7 +72,7 @@ class OpenAIChat:
         Raises:
             DuologueError: if it cannot be reached, or lists none.
         """
-        listed = self._http.one(self._http.ask("GET", "models"))
+        listed: Any = self._http.one(self._http.ask("GET", "models"))
         names = [row["id"] for row in _rows(listed, "data") if isinstance(row.get("id"), str)]
         if not names:
             raise DuologueError(f"{self.address} lists no models. Name one: {self.address}#MODEL.")

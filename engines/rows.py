@@ -21,9 +21,7 @@ class RowsError(DuologueError):
         super().__init__(f"{len(failed)} of {len(self.rows)} prompts got no completion. {failed[0]}")
 
 
-def check_call(
-    prompts: Sequence[Sequence[int]], sampling: Sampling, seeds: Sequence[int], context_length: int
-) -> None:
+def check_call(prompts: Sequence[Sequence[int]], sampling: Sampling, seeds: Sequence[int], context_length: int) -> None:
     """Check the arguments of ``Engine.generate``.
 
     Raises:

@@ -1,0 +1,134 @@
+"""The endpoints of a SGLang server that an engine needs, one method each. Written against SGLang 0.5.23."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+import httpx
+
+from duologue.engines.base import Sampling
+from duologue.engines.http import HttpClient, Policy, RefusedError, base_url
+from duologue.engines.sglang_answer import Answer, read_answer
+from duologue.errors import DuologueError
+
+_EXAMPLE = "http://127.0.0.1:30000"
+_ADVICE = "Correct the request, or look into the server's log."
+_ROUTING_HEADER = "X-SMG-Routing-Key"
+_HEALTH_TIMEOUT = 10.0
+"""Seconds; a server that is up answers at once, whatever it is doing."""
+
+
+class SGLangServer:
+    """A server or a router in front of several. Methods are coroutines for ``http.run`` or ``http.one``."""
+
+    def __init__(self, url: str, policy: Policy, api_key_env: str) -> None:
+        """Note the address; nothing is sent yet.
+
+        Raises:
+            DuologueError: if it is no plain URL, or the policy cannot work.
+        """
+        base = base_url(url, "/", _EXAMPLE)
+        base = base.copy_with(path=base.path.removesuffix("/v1") or "/")
+        self.http = HttpClient(base, policy, api_key_env, _ADVICE)
+        self.address = self.http.address
+
+    def health(self) -> Coroutine[Any, Any, None]:
+        """Fail if the server is not up."""
+        return self.http.ask("GET", "health", read=_nothing, retries=0, timeout=_HEALTH_TIMEOUT)
+
+    async def model_info(self) -> dict[str, Any]:
+        """Return what the server says of its model: ``model_path``, ``tokenizer_path``, ``weight_version``, …."""
+        try:
+            info: Any = await self.http.ask("GET", "model_info")
+        except RefusedError:  # the older name
+            info = await self.http.ask("GET", "get_model_info")
+        return info if isinstance(info, dict) else {}
+
+    async def context_length(self) -> int:
+        """Return how many tokens prompt and continuation may hold together."""
+        listed: Any = await self.http.ask("GET", "v1/models")
+        rows = listed.get("data") if isinstance(listed, dict) else None
+        lengths = [row.get("max_model_len") for row in rows or () if isinstance(row, dict)]
+        known = [length for length in lengths if isinstance(length, int) and length > 0]
+        if not known:
+            raise DuologueError(f"{self.address} does not say how long its context is. Check that it is SGLang's.")
+        return known[0]
+
+    async def generate(
+        self, body: Mapping[str, Any], name: str, session: str, most: int, stop_ids: list[int]
+    ) -> Answer:
+        """Sample one continuation.
+
+        Args:
+            body: the request without its id.
+            name: of the request; each attempt gets an id of its own, so that an answer to one that was given up is
+                not taken for an answer.
+            session: of the dialogue, for routers that keep a session on one worker.
+            most: tokens asked for.
+            stop_ids: tokens after which nothing may come.
+        """
+        sent = dict(body)
+
+        def attempt(number: int) -> Mapping[str, Any]:
+            sent["rid"] = f"{name}_r{number}"
+            return sent
+
+        def read(response: httpx.Response) -> Answer:
+            return read_answer(response.json(), sent["rid"], most, stop_ids)
+
+        return await self.http.ask("POST", "generate", attempt, read, {_ROUTING_HEADER: session})
+
+    async def top_two(self, body: Mapping[str, Any]) -> Any:
+        """Return the JSON of a request, tried once, with the log-probabilities of the two likeliest tokens."""
+        return await self.http.ask("POST", "generate", _always({**body, "top_logprobs_num": 2}), retries=0)
+
+    async def load_adapter(self, name: str, path: str) -> None:
+        """Load a LoRA adapter."""
+        try:
+            await self._order("load_lora_adapter", {"lora_name": name, "lora_path": path})
+        except RefusedError as error:
+            if "already" not in error.said:  # then the answer to an earlier attempt was lost on its way
+                raise
+
+    async def unload_adapter(self, name: str) -> None:
+        """Drop a LoRA adapter."""
+        await self._order("unload_lora_adapter", {"lora_name": name})
+
+    async def update_weights(self, path: str, label: str) -> None:
+        """Replace all weights by those in a folder; the server calls them by ``label`` and forgets its cache."""
+        body = {"model_path": path, "weight_version": label, "flush_cache": True}
+        await self._order("update_weights_from_disk", body)
+
+    async def flush_cache(self) -> None:
+        """Forget cached keys and values; refused while requests run."""
+        await self.http.ask("POST", "flush_cache", read=_nothing)
+
+    async def _order(self, path: str, body: Mapping[str, Any]) -> None:
+        answer: Any = await self.http.ask("POST", path, _always(body))
+        if isinstance(answer, dict) and answer.get("success") is False:
+            said = f"{self.address} could not do {path}: {self.http.quote(repr(answer))}."
+            raise RefusedError(httpx.codes.OK, said, _ADVICE)
+
+
+def request_body(prompt: list[int], sampling: Sampling, adapter: str | None) -> dict[str, Any]:
+    """Return a request for ``/generate``; what a server could have other defaults for is said outright.
+
+    Args:
+        prompt: token ids.
+        sampling: length and temperature.
+        adapter: name of a LoRA adapter; None = the base model.
+    """
+    chosen = {"max_new_tokens": sampling.max_new_tokens, "temperature": sampling.temperature}
+    plain = {"top_p": 1.0, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
+    plain |= {"frequency_penalty": 0.0, "presence_penalty": 0.0}
+    body: dict[str, Any] = {"input_ids": prompt, "sampling_params": chosen | plain, "return_logprob": True}
+    return body | ({"lora_path": adapter} if adapter else {})
+
+
+def _nothing(response: httpx.Response) -> None:
+    """Take no notice of what a confirmation says; the text differs between versions."""
+
+
+def _always(body: Mapping[str, Any]) -> Callable[[int], Mapping[str, Any]]:
+    return lambda attempt: body
