@@ -92,7 +92,7 @@ def read_done(folder: Path) -> Done | None:
 
 
 def seconds_left(stages: Sequence[Stage], done: Mapping[str, Done]) -> float | None:
-    """Estimate what the rest takes: per stage the mean of finished ones of its kind, else of all; None = unknown."""
+    """Estimate the least that the rest takes: stages of a kind that never ran count 0; None = none of them ran."""
     if not done:
         return None
     by_kind: dict[str, list[float]] = {}
@@ -100,8 +100,8 @@ def seconds_left(stages: Sequence[Stage], done: Mapping[str, Done]) -> float | N
         if stage.name in done:
             by_kind.setdefault(stage.kind, []).append(done[stage.name].seconds)
     means = {kind: sum(times) / len(times) for kind, times in by_kind.items()}
-    usual = sum(d.seconds for d in done.values()) / len(done)
-    return sum(means.get(stage.kind, usual) for stage in stages if stage.name not in done)
+    rest = [stage.kind for stage in stages if stage.name not in done]
+    return sum(means.get(kind, 0.0) for kind in rest) if not rest or means.keys() & set(rest) else None
 
 
 def _perform(stage: Stage, folder: Path, inputs: Mapping[str, Any]) -> Done:

@@ -57,19 +57,18 @@ def stage_line(stages: Sequence[Stage]) -> Iterator[OnStage]:
         places = {stage.name: place for place, stage in enumerate(stages, start=1)}
 
         def show(stage: Stage, ended: Done | None, done: Mapping[str, Done]) -> None:
-            left = duration(seconds_left(stages, done))
-            bar.update(line, completed=len(done), description=f"{stage.name} ({left} left)")
+            seconds = seconds_left(stages, done)
+            left = "time left unknown" if seconds is None else f"at least {duration(seconds)} left"
+            bar.update(line, completed=len(done), description=f"{stage.name} ({left})")
             if ended:
-                text = f"[{places[stage.name]}/{len(stages)}] {stage.name}: {duration(ended.seconds)}, {left} left"
+                text = f"[{places[stage.name]}/{len(stages)}] {stage.name}: {duration(ended.seconds)}, {left}"
                 console.print(text, markup=False, highlight=False, soft_wrap=True)
 
         yield show
 
 
-def duration(seconds: float | None) -> str:
+def duration(seconds: float) -> str:
     """Return a time in the unit that a person would use."""
-    if seconds is None:
-        return "unknown time"
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

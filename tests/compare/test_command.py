@@ -61,9 +61,9 @@ def test_a_line_for_each_finished_stage(capsys: pytest.CaptureFixture[str]) -> N
     with stage_line(stages) as show:
         show(stages[0], None, {})
         show(stages[0], ended, {"logs": ended})
-    assert capsys.readouterr().err == "[1/2] logs: 2 min, 2 min left\n"
+    assert capsys.readouterr().err == "[1/2] logs: 2 min, time left unknown\n"
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(None, "unknown time"), (3.2, "3 s"), (600, "10 min"), (9000, "2.5 h")])
-def test_durations(seconds: float | None, text: str) -> None:
+@pytest.mark.parametrize(("seconds", "text"), [(3.2, "3 s"), (600, "10 min"), (9000, "2.5 h")])
+def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text

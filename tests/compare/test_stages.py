@@ -142,4 +142,6 @@ def test_time_left_is_what_the_kind_usually_takes() -> None:
     stages = [Stage(name, None, dict) for name in ("logs", "seed-0/naive", "seed-1/naive", "seed-0/clone")]
     assert seconds_left(stages, {}) is None
     done = {"logs": Done(10.0, 1, {}), "seed-0/naive": Done(100.0, 1, {})}
-    assert seconds_left(stages, done) == 100.0 + 55.0
+    assert seconds_left(stages, done) == 100.0  # nobody knows yet what cloning takes
+    assert seconds_left(stages[2:], {"seed-0/clone": Done(1.0, 1, {})}) is None
+    assert seconds_left(stages[:1], {"logs": Done(1.0, 1, {})}) == 0.0
