@@ -24,6 +24,7 @@ from duologue.trainers.calibration_card import write_card
 from duologue.trainers.calibration_config import CalibrateConfig
 from duologue.trainers.calibration_nll import Nll, change, constant_rate, estimates, model_nll, unigram_nll
 from duologue.trainers.calibration_rows import Division, Prepared, data_hash, divide, prepare, read_parts
+from duologue.trainers.processes import refuse_processes
 from duologue.trainers.supervised import fit
 
 _LONGEST_TURN = 512
@@ -52,8 +53,9 @@ def calibrate(
 
     Raises:
         DuologueError: if dialogues are missing, malformed, too long or in both parts, or the folder holds a calibrated
-            user already.
+            user already, or several processes were launched.
     """
+    refuse_processes("Calibration", "Run it once without accelerate launch; training then takes the folder.")
     folder, say = Path(config.output), on_phase or (lambda sentence: None)
     if (folder / FILE).exists():
         raise DuologueError(f"{folder} holds a calibrated user already. Choose another output.")

@@ -16,6 +16,7 @@ from duologue.errors import DuologueError
 from duologue.simulators.logs import read_logs
 from duologue.trainers.cloning_config import CloningConfig
 from duologue.trainers.conversation import Conversation, Reply, TokenRow, encode
+from duologue.trainers.processes import refuse_processes
 from duologue.trainers.supervised import Row, fit
 from duologue.types import Message, alternates
 
@@ -37,8 +38,10 @@ def clone(
         The output folder, which ``load_model`` takes.
 
     Raises:
-        DuologueError: if there are no dialogues, or one is malformed or longer than ``max_total_tokens``.
+        DuologueError: if there are no dialogues, or one is malformed or longer than ``max_total_tokens``, or several
+            processes were launched.
     """
+    refuse_processes("Cloning", "Run it without accelerate launch.")
     dialogues = _logged(config) if dialogues is None else dialogues
     loaded = loaded or load_model(config.model, dtype=config.dtype)
     rows = training_rows(dialogues, ChatFormat(loaded.tokenizer, config.system_prompt), config.max_total_tokens)

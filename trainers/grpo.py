@@ -15,12 +15,14 @@ from trl import GRPOTrainer
 
 from duologue.errors import DuologueError
 from duologue.trainers.batches import micro_batches
+from duologue.trainers.correction import truncated_ratio
 from duologue.trainers.metrics import dialogue_metrics, flat_groups
 from duologue.trainers.policy_head import can_gather, gathered, labelled
 from duologue.types import Episode
 
 Play = Callable[[Sequence[dict[str, Any]], int, bool], list[Episode]]
-"""(dataset rows in batch order, optimiser step, training?) -> one episode per row."""
+"""(this process's dataset rows in batch order, optimiser step, training?) -> one episode per row of every process, in
+order of processes. All processes call it at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class DialogueOptions:
     max_empty_steps: int
     logprob_tolerance: float
     """Largest mean |recomputed - sampled| log-probability on the first batch, in nats."""
+    ratio_cap: float | None = None
+    """Weigh each token by min(exp(recomputed - sampled), cap), as where a server samples; None = do not."""
 
 
 class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
@@ -46,7 +50,7 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
     def __init__(self, options: DialogueOptions, *args: Any, **trl_arguments: Any) -> None:
         self.options = options
         self._rows: list[dict[str, Any]] = []
-        self._rewards: list[float | None] = []
+        self._rewards: list[float | None] = []  # of all processes
         self._empty_steps = 0
         self._checked = False
         self._trained: torch.Tensor | None = None
@@ -75,6 +79,7 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         output: dict[str, Any] = super()._generate_and_score_completions(inputs)
         self._flatten(output)
         self._check_sampling(output)
+        self._correct(output)
         output.pop("sampling_per_token_logps", None)
         return output
 
@@ -102,10 +107,12 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
     def _generate(self, prompts: list[Any]) -> tuple[Any, ...]:
         mode = "train" if self.model.training else "eval"
         episodes = self.options.play(self._rows, self.state.global_step, mode == "train")
-        if len(episodes) != len(prompts):
-            raise RuntimeError(f"{len(episodes)} episodes for {len(prompts)} rows; groups would be mixed up.")
+        rows = len(prompts) * self.accelerator.num_processes
+        if len(episodes) != rows:
+            raise RuntimeError(f"{len(episodes)} episodes for {rows} rows; groups would be mixed up.")
         self._count(episodes, mode)
         self._rewards = [e.reward for e in episodes]
+        episodes = self._own(episodes)
         pad = self.options.pad_completion_id
         return (
             [list(e.prompt_ids) or [pad] for e in episodes],
@@ -113,10 +120,15 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             [trained_mask(e) or [0] for e in episodes],
             [[dict(m) for m in e.messages[max(1, e.given) :]] for e in episodes],
             [list(e.logprobs) or [0.0] for e in episodes],
-            {"episode_reward": self._rewards},
+            {"episode_reward": [e.reward for e in episodes]},
             None,
             [],
         )
+
+    def _own(self, everything: Any) -> Any:
+        """Return this process's share of what is in order of processes."""
+        each = len(everything) // self.accelerator.num_processes
+        return everything[self.accelerator.process_index * each :][:each]
 
     def _count(self, episodes: Sequence[Episode], mode: str) -> None:
         size = self.num_generations if mode == "train" else self.num_generations_eval
@@ -140,7 +152,7 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         if not self.model.training:
             return
         flat = torch.tensor(flat_groups(self._rewards, self.num_generations)).repeat_interleave(self.num_generations)
-        flat = flat.to(output["advantages"].device)
+        flat = self._own(flat).to(output["advantages"].device)
         output["advantages"] = output["advantages"].masked_fill(flat, 0.0)
         if self.options.drop_flat_groups:
             output["tool_mask"] = output["tool_mask"] * (~flat).unsqueeze(1)
@@ -151,13 +163,13 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         """Compare, once, the log-probabilities of sampling with those that training recomputes."""
         if self._checked or not self.model.training:
             return
-        self._checked = True
         mask = (output["completion_mask"] * output["tool_mask"]).bool()
-        if not mask.any():
-            self._checked = False
+        self._checked = bool(self.accelerator.gather(mask.sum()).any())
+        if not self._checked:
             return
         difference = self._recomputed(output)[mask] - output["sampling_per_token_logps"][mask]
-        mean = float(difference.abs().mean())
+        total, count = self.accelerator.gather(torch.stack([difference.abs().sum(), mask.sum()])).view(-1, 2).sum(0)
+        mean = float(total / count)
         self._metrics["train"]["sampling/logp_difference"].append(mean)
         if mean > self.options.logprob_tolerance:
             raise DuologueError(
@@ -165,6 +177,18 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
                 "training would not see what was sampled. Check that engine and trainer share weights, temperature "
                 "and dropout 0."
             )
+
+    def _correct(self, output: dict[str, Any]) -> None:
+        """Make advantages (B, T), each weighed by how much likelier its token is to training than to sampling."""
+        if self.options.ratio_cap is None or not self.model.training:
+            return
+        mask = output["completion_mask"] * output["tool_mask"]
+        old = output.get("old_per_token_logps")
+        old = self._recomputed(output) if old is None else old
+        ratio = truncated_ratio(old, output["sampling_per_token_logps"], mask, self.options.ratio_cap)
+        output["advantages"] = output["advantages"].unsqueeze(1) * ratio
+        share = (ratio >= self.options.ratio_cap).float().mean()
+        self._metrics["train"]["sampling/ratio_capped"].append(float(share))
 
     @torch.no_grad()
     def _recomputed(self, output: dict[str, Any]) -> torch.Tensor:

@@ -20,6 +20,7 @@ import duologue.envs  # noqa: F401  (registers the environments)
 from duologue.engines.chat import ChatFormat
 from duologue.engines.hf import TransformersEngine
 from duologue.engines.models import LoadedModel, load_model
+from duologue.engines.spec import make_engine
 from duologue.envs.contexts import LoggedContexts
 from duologue.envs.making import named_errors
 from duologue.errors import DuologueError, did_you_mean
@@ -28,13 +29,26 @@ from duologue.trainers.agents import Limits, TokenAgent, hash_seed
 from duologue.trainers.config import InteractiveConfig
 from duologue.trainers.episode_log import EpisodeLog
 from duologue.trainers.grpo import DialogueGRPOTrainer, DialogueOptions
+from duologue.trainers.processes import (
+    check_processes,
+    first_alone,
+    launched_processes,
+    local_device,
+    process_index,
+    together,
+)
 from duologue.trainers.progress import MetricsLog, ProgressLine, quiet_console
 from duologue.trainers.rollout import Rollout, Start
 from duologue.trainers.run_folder import claim
+from duologue.trainers.served import ServedPolicy
+from duologue.trainers.sharding import check_sharding, sharded, whole_weights
 from duologue.types import Episode
 
 MakeEnv = Callable[[int], gym.vector.VectorEnv[Any, Any, Any]]
 """Makes a native vector environment with so many slots."""
+
+RATIO_CAP = 2.0
+"""Most that a token counts whose probability a server took for smaller than training does."""
 
 
 class InteractiveTrainer:
@@ -68,7 +82,7 @@ class InteractiveTrainer:
             DuologueError: if model, chat template, environment, simulator or tasks cannot work.
         """
         self.config = config
-        self.loaded = loaded or load_model(config.model, dtype=config.dtype)
+        self.loaded = loaded or load_model(config.model, dtype=config.dtype, device=local_device(not sharded()))
         self.chat = ChatFormat(self.loaded.tokenizer, config.system_prompt)
         self.output = Path(config.output)
         self.episodes = EpisodeLog(self.output / "episodes.jsonl")
@@ -77,7 +91,7 @@ class InteractiveTrainer:
             self.trainer = self._trainer([*callbacks, self.metrics, ProgressLine(config.steps)])
             self.trainer.remove_callback(PrinterCallback)
         # After the trainer: a user on the policy's base can share it only once adapters have frozen it.
-        self.env = (make_env or env_maker(config))(config.episodes_per_step)
+        self.env = (make_env or env_maker(config))(config.episodes_per_step // launched_processes())
         self.agent = self._agent()
         self.rollout = Rollout(self.env, self.agent)
 
@@ -91,40 +105,64 @@ class InteractiveTrainer:
             DuologueError: if the output folder holds another run, if no token could be trained on for
                 ``max_empty_steps`` steps, or if sampling and training disagree about log-probabilities.
         """
-        checkpoint = claim(self.config, self.data)
-        done = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
-        self.episodes.keep(lambda row: row["step"] < done)
-        self.metrics.keep(lambda row: row["step"] <= done)
+        checkpoint = first_alone(self._begin)
         with quiet_console():
             self.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         final = self.output / "final"
         self.trainer.save_model(str(final))
-        self.loaded.tokenizer.save_pretrained(str(final))
+        first_alone(lambda: self.loaded.tokenizer.save_pretrained(str(final)))
         return final
 
+    def _begin(self) -> Path | None:
+        checkpoint = claim(self.config, self.data)
+        done = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
+        self.episodes.keep(lambda row: row["step"] < done)
+        self.metrics.keep(lambda row: row["step"] <= done)
+        return checkpoint
+
     def play(self, rows: Sequence[dict[str, Any]], step: int, training: bool) -> list[Episode]:
-        """Play one dialogue per dataset row with the weights of optimiser step ``step``."""
+        """Play one dialogue per dataset row with the weights of optimiser step ``step``.
+
+        Args:
+            rows: this process's; other processes call at the same time with as many of their own.
+            step: optimiser step.
+            training: False in evaluation.
+
+        Returns:
+            The episodes of all processes, in order of processes: the order in which one process would play them.
+
+        Raises:
+            DuologueError: on every process if one fails.
+        """
         self.agent.engine.version = step  # type: ignore[attr-defined]
-        starts = [
-            Start(row["seed"], hash_seed("training agent", self.config.seed, step, i)) for i, row in enumerate(rows)
-        ]
-        self._check_groups(rows)
-        episodes = self.rollout.play(starts)
-        self.episodes.write(episodes, step)
+        self._check_groups([seed for part in together(lambda: [row["seed"] for row in rows]) for seed in part])
+        before = process_index() * len(rows)
+        seeds = [hash_seed("training agent", self.config.seed, step, before + i) for i in range(len(rows))]
+        starts = [Start(row["seed"], seed) for row, seed in zip(rows, seeds, strict=True)]
+        with whole_weights(self.trainer):
+            parts = together(lambda: self.rollout.play(starts))
+        episodes = [episode for part in parts for episode in part]
+        first_alone(lambda: self.episodes.write(episodes, step))
         return episodes
 
-    def _check_groups(self, rows: Sequence[dict[str, Any]]) -> None:
+    def _check_groups(self, seeds: Sequence[int]) -> None:
         size = self.config.group_size
-        groups = [{row["seed"] for row in rows[i : i + size]} for i in range(0, len(rows), size)]
+        groups = [set(seeds[i : i + size]) for i in range(0, len(seeds), size)]
         if any(len(group) != 1 for group in groups):
             raise RuntimeError("Rows of a group do not share their seed; TRL's sampler has changed its order.")
 
     def _agent(self) -> TokenAgent:
         config = self.config
         model = self.trainer.accelerator.unwrap_model(self.trainer.model)
-        engine = TransformersEngine(model, self.loaded.tokenizer.pad_token_id)
+        engine = self._served(model) if config.engine else TransformersEngine(model, self.loaded.tokenizer.pad_token_id)
         limits = Limits(config.max_tokens_per_turn, config.max_total_tokens)
         return TokenAgent(engine, self.chat, limits, temperature=config.temperature, name=self.loaded.signature)
+
+    def _served(self, model: Any) -> ServedPolicy:
+        if self.trainer.accelerator.num_processes > 1:
+            raise DuologueError("A server samples for one process only. Leave engine out, or launch one process.")
+        assert self.config.engine
+        return ServedPolicy(make_engine(self.config.engine), model, self.output / "served")
 
     def _trainer(self, callbacks: Sequence[TrainerCallback]) -> DialogueGRPOTrainer:
         config = self.config
@@ -133,10 +171,11 @@ class InteractiveTrainer:
             pad_completion_id=self.chat.end_of_turn_id,
             drop_flat_groups=config.drop_flat_groups,
             max_empty_steps=config.max_empty_steps,
-            logprob_tolerance=0.01 if self.loaded.signature.endswith("float32") else 0.1,
+            logprob_tolerance=0.01 if self.loaded.signature.endswith("float32") and not config.engine else 0.1,
+            ratio_cap=RATIO_CAP if config.engine else None,
         )
         fresh_adapter = config.lora_rank > 0 and not hasattr(self.loaded.model, "peft_config")
-        return DialogueGRPOTrainer(
+        trainer = DialogueGRPOTrainer(
             options,
             model=self.loaded.model,
             args=grpo_config(config),
@@ -145,6 +184,9 @@ class InteractiveTrainer:
             peft_config=lora_config(config, self.loaded.model) if fresh_adapter else None,
             callbacks=list(callbacks),
         )
+        check_processes(trainer)
+        check_sharding(trainer.accelerator)
+        return trainer
 
 
 def env_maker(config: InteractiveConfig, contexts: LoggedContexts | None = None) -> MakeEnv:
@@ -174,12 +216,14 @@ def grpo_config(config: InteractiveConfig) -> GRPOConfig:
             refuses a value.
     """
     _check_trl_fields(config.trl)
+    processes = launched_processes()
+    _check_division(config, processes)
     on_cpu = not _has_accelerator()
     arguments: dict[str, Any] = {
         "output_dir": config.output,
         "max_steps": config.steps,
         "per_device_train_batch_size": config.micro_batch_size,
-        "gradient_accumulation_steps": config.episodes_per_step // config.micro_batch_size,
+        "gradient_accumulation_steps": config.episodes_per_step // (config.micro_batch_size * processes),
         "num_generations": config.group_size,
         "max_completion_length": config.max_total_tokens,
         "learning_rate": config.learning_rate,
@@ -197,6 +241,7 @@ def grpo_config(config: InteractiveConfig) -> GRPOConfig:
         "gradient_checkpointing": not on_cpu,
         "logging_steps": 1,
         "disable_tqdm": True,
+        "ddp_find_unused_parameters": False,
         "save_strategy": "steps" if config.save_steps else "no",
         "save_steps": config.save_steps or config.steps,
         "report_to": config.report_to,
@@ -220,6 +265,24 @@ _OURS = {
 """Fields of TRL that the rollout or the dataset takes from our field."""
 
 
+_REFUSED = {
+    "vllm_enable_sleep_mode": "it would put the engine to sleep and push all weights anew at every turn",
+    "use_vllm": "dialogues are sampled by our own engine, which keeps every turn's tokens and their probabilities",
+    "use_transformers_continuous_batching": "dialogues are sampled by our own engine, which batches by itself",
+}
+"""Fields of TRL that would change who samples, with the reason why they cannot."""
+
+
+def _check_division(config: InteractiveConfig, processes: int) -> None:
+    each = config.micro_batch_size * processes
+    if config.episodes_per_step % each:
+        raise DuologueError(
+            f"{processes} processes with a micro_batch_size of {config.micro_batch_size} take {each} dialogues at a "
+            f"time, which does not divide the {config.episodes_per_step} of a step. Change micro_batch_size, "
+            "groups_per_step, group_size or the number of processes."
+        )
+
+
 def _check_trl_fields(given: dict[str, Any]) -> None:
     known = {f.name for f in fields(GRPOConfig)}
     for name in given:
@@ -229,6 +292,8 @@ def _check_trl_fields(given: dict[str, Any]) -> None:
             raise DuologueError(f"trl has no field {name!r}. {close}")
         if name in _OURS:
             raise DuologueError(f"trl.{name} is set by {_OURS[name]}. Set that instead.")
+        if name in _REFUSED and given[name]:
+            raise DuologueError(f"trl.{name} is not for dialogues: {_REFUSED[name]}. Leave it out.")
 
 
 def _has_accelerator() -> bool:

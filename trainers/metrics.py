@@ -11,6 +11,8 @@ from duologue.types import Episode
 def dialogue_metrics(episodes: Sequence[Episode], group_size: int) -> dict[str, float]:
     """Return means over a batch: turns, tokens, words of the user, stop reasons, unscored and flat groups as shares.
 
+    Seconds are those of the episode that took longest: with several processes, of the one that the others wait for.
+
     Args:
         episodes: one batch in group order.
         group_size: consecutive episodes that form a group.
@@ -29,7 +31,8 @@ def dialogue_metrics(episodes: Sequence[Episode], group_size: int) -> dict[str, 
     }
     reasons = Counter(e.stop_reason.value for e in episodes)
     metrics |= {f"stop/{reason}": count / n for reason, count in reasons.items()}
-    metrics |= {f"seconds/{phase}": seconds for phase, seconds in episodes[0].seconds.items()} if n else {}
+    phases = episodes[0].seconds if n else {}
+    metrics |= {f"seconds/{phase}": max(e.seconds.get(phase, 0.0) for e in episodes) for phase in phases}
     return metrics
 
 

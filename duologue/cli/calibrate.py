@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from duologue.cli.flags import configured
+from duologue.cli.train import say_where
 from duologue.trainers.calibration_config import CalibrateConfig, CalibratedConfig
 
 
@@ -47,7 +48,7 @@ def train_calibrated_command(config: CalibratedConfig) -> None:
     """
     from duologue.trainers.calibrated import train_calibrated
 
-    typer.echo(f"The trained policy is in {train_calibrated(config, on_phase=_say)}")
+    say_where(train_calibrated(config, on_phase=_say))
 
 
 def _say(sentence: str) -> None:

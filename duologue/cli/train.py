@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import typer
 
 from duologue.cli.flags import configured
@@ -38,7 +40,7 @@ def train_interactive_command(config: InteractiveConfig) -> None:
     """
     from duologue.trainers import InteractiveTrainer
 
-    typer.echo(f"The trained policy is in {InteractiveTrainer(config).train()}")
+    say_where(InteractiveTrainer(config).train())
 
 
 @train.command("static", epilog=_STATIC)
@@ -50,7 +52,7 @@ def train_static_command(config: StaticConfig) -> None:
     """
     from duologue.trainers import StaticTrainer
 
-    typer.echo(f"The trained policy is in {StaticTrainer(config).train()}")
+    say_where(StaticTrainer(config).train())
 
 
 @train.command("clone", epilog=_CLONE)
@@ -60,3 +62,11 @@ def train_clone_command(config: CloningConfig) -> None:
     from duologue.trainers import cloning
 
     typer.echo(f"The trained policy is in {cloning.clone(config)}")
+
+
+def say_where(policy: Path) -> None:
+    """Say, once for all processes of a run, where the trained policy is."""
+    from duologue.trainers.processes import process_index
+
+    if process_index() == 0:
+        typer.echo(f"The trained policy is in {policy}")

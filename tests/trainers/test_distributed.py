@@ -1,0 +1,176 @@
+"""Two processes, really launched (gloo, CPU): what they learn, what they write, and how they end."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from duologue.engines.base import Sampling
+from duologue.engines.hf import TransformersEngine
+from duologue.engines.models import load_model
+from duologue.trainers.interactive import InteractiveTrainer
+
+pytestmark = pytest.mark.slow
+WORKER = Path(__file__).with_name("distributed_worker.py")
+SHIPPED = Path(__file__).parents[2] / "examples" / "accelerate" / "ddp.yaml"
+CLOCKS = ("seconds", "step_time", "sampling/logp_difference")
+BASE: dict[str, Any] = {
+    "steps": 2,
+    "groups_per_step": 2,
+    "group_size": 4,
+    "micro_batch_size": 2,
+    "max_tokens_per_turn": 6,
+    "max_total_tokens": 100,
+    "lora_rank": 0,
+    "learning_rate": 1e-3,
+    "dtype": "float32",
+}
+RUNS: dict[str, dict[str, Any]] = {
+    "plain": {"steps": 4, "save_steps": 2, "stop": 3},
+    "resumed": {"steps": 4, "save_steps": 2, "output": "plain"},
+    "one group": {"groups_per_step": 1, "loss_type": "grpo", "drop_flat_groups": True, "lora_rank": 4},
+    "uneven": {},
+    "fails": {},
+}
+"""What each run changes, in the order in which they are run in the same two processes."""
+
+
+def launch(folder: Path, model: Path, runs: dict[str, dict[str, Any]]) -> "subprocess.CompletedProcess[str]":
+    """Run the worker in two processes, as ``accelerate launch`` and the shipped configuration start them."""
+    settings = [
+        {**BASE, "case": name, "output": name, "model": str(model), **changes} for name, changes in runs.items()
+    ]
+    for one in settings:
+        one["output"] = str(folder / one["output"])
+    told = folder / "settings.json"
+    told.write_text(json.dumps(settings))
+    command = [
+        sys.executable,
+        "-m",
+        "accelerate.commands.launch",
+        "--config_file",
+        str(SHIPPED),
+        str(WORKER),
+        str(told),
+    ]
+    calm = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "TRL_EXPERIMENTAL_SILENCE": "1"}
+    return subprocess.run(command, env={**os.environ, **calm}, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def launched(model_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder in which all runs wrote, and what they said."""
+    folder = tmp_path_factory.mktemp("two")
+    done = launch(folder, model_folder, RUNS)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stderr
+
+
+@pytest.fixture
+def alone(
+    trainer: Callable[..., InteractiveTrainer], world: Any, tmp_path: Path
+) -> Callable[[str], InteractiveTrainer]:
+    """Plays one of the runs in this process alone: the same steps, twice as many micro-batches each."""
+
+    def run(name: str) -> InteractiveTrainer:
+        changes = {k: v for k, v in {**BASE, **RUNS[name]}.items() if k not in ("stop", "save_steps")}
+        made = trainer({"reward": world.graded}, **{**changes, "output": str(tmp_path / "alone")})
+        made.train()
+        return made
+
+    return run
+
+
+def rows(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def note(folder: Path, name: str, process: int) -> dict[str, Any]:
+    made: dict[str, Any] = json.loads((folder / name / f"process-{process}.json").read_text())
+    return made
+
+
+def compare(folder: Path, made: InteractiveTrainer) -> None:
+    """The same episodes token by token in the same order; numbers and weights within float tolerance."""
+    one, two = rows(made.output / "episodes.jsonl"), rows(folder / "episodes.jsonl")
+    assert len(one) == len(two) == made.config.steps * made.config.episodes_per_step
+    for ours, theirs in zip(one, two, strict=True):
+        for row in (ours, theirs):
+            row.pop("seconds")
+        assert ours.pop("logprobs") == pytest.approx(theirs.pop("logprobs"), abs=1e-4)
+        assert ours == theirs
+    for ours, theirs in zip(made.metrics, rows(folder / "metrics.jsonl"), strict=True):
+        names = [name for name in ours.keys() | theirs.keys() if not name.startswith(CLOCKS)]
+        assert [ours[n] for n in names] == pytest.approx([theirs[n] for n in names], rel=1e-3, abs=1e-4)
+    [weights], [others] = ((f / "final").glob("*.safetensors") for f in (made.output, folder))
+    start = load_file(Path(made.config.model) / "model.safetensors")
+    for name, tensor in load_file(others).items():
+        torch.testing.assert_close(tensor, load_file(weights)[name], atol=1e-5, rtol=1e-4)
+        assert name not in start or not torch.equal(tensor, start[name])
+
+
+def test_stopped_and_continued_by_two_is_what_one_process_learns(
+    launched: tuple[Path, str], alone: Callable[[str], InteractiveTrainer]
+) -> None:
+    compare(launched[0] / "plain", alone("resumed"))
+
+
+def test_a_group_that_spans_processes_is_one_group(
+    launched: tuple[Path, str], alone: Callable[[str], InteractiveTrainer]
+) -> None:
+    compare(launched[0] / "one group", alone("one group"))
+
+
+def test_one_file_of_everything(launched: tuple[Path, str]) -> None:
+    folder, said = launched
+    written = {path.name for path in (folder / "plain").iterdir()}
+    logs = {"config.json", "episodes.jsonl", "metrics.jsonl", "process-0.json", "process-1.json"}
+    assert written == {"checkpoint-2", "checkpoint-4", "final", "README.md"} | logs
+    assert [row["step"] for row in rows(folder / "plain" / "metrics.jsonl")] == [1, 2, 3, 4]
+    assert [row["step"] for row in rows(folder / "plain" / "episodes.jsonl")] == [i // 8 for i in range(32)]
+    steps = [line.split("/")[0].split()[-1] for line in said.splitlines() if line.startswith("step ") and "/4 " in line]
+    assert steps == ["1", "2", "3", "3", "4"]  # the third once more, after resuming from the second
+
+
+def test_a_process_whose_users_leave_early_waits_for_the_other(launched: tuple[Path, str]) -> None:
+    folder = launched[0] / "uneven"
+    [first, second] = (note(launched[0], "uneven", i) for i in range(2))
+    assert (first["error"], second["error"]) == (None, None)
+    assert first["calls"] == BASE["steps"]  # one reply to each dialogue, no empty or padded calls
+    assert second["calls"] > first["calls"]
+    turns = [len(row["spans"]) for row in rows(folder / "episodes.jsonl") if row["step"] == 0]
+    assert turns[:4] == [1] * 4
+    assert min(turns[4:]) > 1
+    assert (folder / "final").is_dir()
+
+
+def test_a_failure_of_one_is_said_by_both(launched: tuple[Path, str]) -> None:
+    first, second = (note(launched[0], "fails", i)["error"] for i in range(2))
+    assert second == "The users of this process are gone. Bring them back."
+    assert first == f"Process 1 failed: {second}"
+
+
+def test_sharded_weights_sample_what_whole_ones_do(launched: tuple[Path, str], model_folder: Path) -> None:
+    loaded = load_model(str(model_folder), dtype="float32", device="cpu")
+    engine = TransformersEngine(loaded.model, 0)
+    expected = [list(engine.generate([[2, 4, 7]], Sampling(6, 1.0), [3], [s])[0].token_ids) for s in range(5)]
+    first, second = (note(launched[0], "plain", i) for i in range(2))  # of the resumed run
+    assert (first["tokens"], second["tokens"]) == (expected[:2], expected)
+    ids = torch.tensor([[2, 4, 7, 8]])
+    loaded.model(ids, labels=ids).loss.backward()
+    norm = sum(float(p.grad.square().sum()) for p in loaded.model.parameters() if p.grad is not None)
+    assert first["gradient"] == pytest.approx(norm, rel=1e-3)
+    assert second["gradient"] == pytest.approx(norm, rel=1e-3)
+
+
+def test_a_process_that_dies_takes_the_other_with_it(model_folder: Path, tmp_path: Path) -> None:
+    done = launch(tmp_path, model_folder, {"dies": {}})
+    assert done.returncode != 0
+    assert not (tmp_path / "dies" / "final").exists()
