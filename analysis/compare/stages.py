@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -112,7 +112,7 @@ def _perform(stage: Stage, folder: Path, inputs: Mapping[str, Any]) -> Done:
     folder.mkdir(parents=True, exist_ok=True)
     write_json(marker, {**inputs, "attempts": attempts})
     started = time.monotonic()
-    with _own_randomness(inputs["hash"]):
+    with _own_randomness(stage.name):
         facts = stage.run()
     done = Done(time.monotonic() - started, attempts, facts)
     write_json(folder / "done.json", asdict(done))
@@ -120,24 +120,37 @@ def _perform(stage: Stage, folder: Path, inputs: Mapping[str, Any]) -> Done:
 
 
 @contextmanager
-def _own_randomness(digest: str) -> Iterator[None]:
+def _own_randomness(name: str) -> Iterator[None]:
     """Begin a stage with a random state of its own, so that it does not depend on what ran before in the process."""
     import torch
 
     with torch.random.fork_rng(devices=[]):
-        torch.set_rng_state(torch.Generator().manual_seed(int(digest[:8], 16)).get_state())
+        seed = int(sha256(name.encode()).hexdigest()[:8], 16)
+        torch.set_rng_state(torch.Generator().manual_seed(seed).get_state())
         yield
 
 
 def _inputs(root: Path, stages: Sequence[Stage]) -> dict[str, dict[str, Any]]:
-    """Return settings and hash of each stage. Paths count from the output folder, so that it can be moved."""
+    """Return settings and hash of each stage. Paths count from the output folder, so that it can be moved.
+
+    Settings at their default are not hashed: a later version may know more of them, and finished work is still valid.
+    """
     made: dict[str, dict[str, Any]] = {}
     for stage in stages:
         text = json.dumps(asdict(stage.config), sort_keys=True).replace(json.dumps(str(root))[1:-1], "OUTPUT")
+        settings = json.loads(text)
+        changed = {name: value for name, value in settings.items() if name not in _defaults(stage.config, settings)}
         upstream = [made[name]["hash"] for name in stage.needs]
-        digest = sha256(json.dumps([text, upstream]).encode()).hexdigest()[:16]
-        made[stage.name] = {"settings": json.loads(text), "needs": list(stage.needs), "hash": digest}
+        digest = sha256(json.dumps([changed, upstream]).encode()).hexdigest()[:16]
+        made[stage.name] = {"settings": settings, "needs": list(stage.needs), "hash": digest}
     return made
+
+
+def _defaults(config: Any, settings: Mapping[str, Any]) -> set[str]:
+    """Return the names of settings that are at their default."""
+    made = {f.name: f.default_factory() for f in fields(config) if f.default_factory is not MISSING}
+    usual = {f.name: f.default for f in fields(config) if f.default is not MISSING} | made
+    return {name for name, value in json.loads(json.dumps(usual)).items() if settings[name] == value}
 
 
 def _check_same(folder: Path, name: str, inputs: Mapping[str, Any]) -> None:
@@ -147,7 +160,8 @@ def _check_same(folder: Path, name: str, inputs: Mapping[str, Any]) -> None:
             raise DuologueError(f"{folder} holds files of something else. Give another --output.")
         return
     there = json.loads(marker.read_text(encoding="utf-8"))
-    if there["hash"] != inputs["hash"]:
+    moved = any(inputs["settings"].get(name) != value for name, value in there["settings"].items())
+    if there["hash"] != inputs["hash"] or moved:
         raise DuologueError(
             f"The stage {name} was made with other settings ({_changes(there, inputs)}). Set these back, give another "
             f"--output, or remove {folder} and all that was made from it."

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, make_dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,18 @@ def test_other_settings_are_refused_before_anything_runs(world: World) -> None:
     with pytest.raises(DuologueError, match=r"stage first was made with other settings \(size: 1 -> 2\)"):
         run_stages(world.root, world.stages(size=2))
     assert world.ran == ["first", "second"]
+
+
+def test_finished_work_outlives_a_new_setting_but_not_a_new_default(world: World) -> None:
+    def stages(**changes: Any) -> list[Stage]:
+        config = make_dataclass("Config", [(name, Any, field(default=value)) for name, value in changes.items()])()
+        return [Stage("only", config, lambda: world.ran.append("only") or {})]  # type: ignore[func-returns-value]
+
+    run_stages(world.root, stages(size=1))
+    run_stages(world.root, stages(size=1, colour=None))
+    assert world.ran == ["only"]
+    with pytest.raises(DuologueError, match=r"other settings \(size: 1 -> 2\)"):
+        run_stages(world.root, stages(size=2, colour=None))
 
 
 def test_a_stage_made_from_another_is_refused(world: World) -> None:
