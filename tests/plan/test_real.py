@@ -85,7 +85,7 @@ def test_keys_and_values_of_a_real_cache(llama: MakeLlama, dtype: torch.dtype) -
     model: Any = llama(dtype)
     cache = DynamicCache(config=model.config)
     with torch.no_grad():
-        model(torch.randint(0, 300, (5, 40)), past_key_values=cache, use_cache=True)
+        model(torch.randint(0, 300, (5, 40)), cache=cache, use_cache=True)
     layers: Any = cache.layers
     held = sum(layer.keys.nbytes + layer.values.nbytes for layer in layers)
     assert cache_bytes(SHAPE, 5 * 40, dtype.itemsize) == held
