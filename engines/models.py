@@ -74,6 +74,30 @@ def load_model(
     return LoadedModel(model.to(device).eval(), tokenizer, _signature(name, dtype))
 
 
+def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
+    """Load the tokenizer of a model without the model.
+
+    Args:
+        name: as for ``load_model``.
+
+    Raises:
+        DuologueError: if there is none; the message says what to do.
+        MissingExtraError: if torch and transformers are not installed.
+    """
+    _require_train_extra()
+    adapter = Path(name) if (Path(name) / "adapter_config.json").is_file() else None
+    base = _base_of(adapter) if adapter else name
+    folder = str(default_model_folder()) if base == DEFAULT_MODEL else base
+    try:
+        tokenizer: PreTrainedTokenizerBase = _tokenizer(folder, adapter)
+    except (OSError, ValueError) as error:
+        raise DuologueError(
+            f"Cannot load a tokenizer from {name!r}: {_first_line(error)} "
+            "Give a folder with tokenizer files, or a Hugging Face id that is on the hub or in its local cache."
+        ) from error
+    return tokenizer
+
+
 def _beside(name: str, adapter: Path, folder: str, dtype: str, device: str) -> LoadedModel | None:
     """Return the adapter on a frozen base that is in memory, or None if there is none that can be shared."""
     from duologue.engines.shared import frozen_base, second_tree

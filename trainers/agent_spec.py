@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from duologue.engines.base import Sampling
-from duologue.engines.spec import is_url, make_chat_model
+from duologue.engines.spec import is_engine, is_url, make_chat_model, make_engine, model_in
 from duologue.errors import DuologueError, did_you_mean
 from duologue.trainers.agents import Agent, ChatAgent, FunctionAgent, Limits, TokenAgent
 from duologue.trainers.scripted_spec import PREFIX, make_scripted_agent
@@ -26,6 +26,8 @@ def make_agent(spec: str, limits: Limits, temperature: float, system_prompt: str
 
     Args:
         spec: the URL of an OpenAI-compatible server (``http://host:port/v1``, optionally with ``#MODEL``);
+            ``sglang:http://host:port`` for the tokens of a SGLang server, with ``#MODEL`` for the tokenizer's folder or
+            id, or for an adapter's folder, which the server then loads;
             ``module:callable`` for a function from a list of messages to a text, where the module is found as from
             ``python`` started in the working directory; ``scripted:hasty-math,haste=0.5`` and the like (see
             ``make_scripted_agent``); or what ``load_model`` takes: ``"default"``, a folder (with or
@@ -40,6 +42,8 @@ def make_agent(spec: str, limits: Limits, temperature: float, system_prompt: str
     """
     if is_url(spec):
         return ChatAgent(make_chat_model(spec), Sampling(limits.max_tokens_per_turn, temperature), system_prompt)
+    if is_engine(spec):
+        return _served_agent(spec, limits, temperature, system_prompt)
     if spec.startswith(PREFIX):
         return make_scripted_agent(_unprompted(spec, system_prompt))
     if not _FUNCTION.fullmatch(spec) or Path(spec).exists():
@@ -64,6 +68,19 @@ def _token_agent(name: str, limits: Limits, temperature: float, system_prompt: s
     pad = loaded.tokenizer.pad_token_id
     engine = TransformersEngine(loaded.model, pad if isinstance(pad, int) else chat.end_of_turn_id)
     return TokenAgent(engine, chat, limits, temperature=temperature, name=loaded.signature)
+
+
+def _served_agent(spec: str, limits: Limits, temperature: float, system_prompt: str | None) -> TokenAgent:
+    """Sample on a server; dialogues are laid out as tokens here, so that they are those of a local model."""
+    from duologue.engines.models import load_tokenizer
+
+    engine, model = make_engine(spec), model_in(spec)
+    from duologue.engines.chat import ChatFormat
+
+    chat = ChatFormat(load_tokenizer(model or engine.tokenizer_path), system_prompt)
+    if model and (Path(model) / "adapter_config.json").is_file():
+        engine.sync_adapter(model, 0)
+    return TokenAgent(engine, chat, limits, temperature=temperature, name=engine.signature)
 
 
 def _function_agent(spec: str) -> FunctionAgent:

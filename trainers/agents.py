@@ -9,7 +9,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Protocol
 from zlib import crc32
 
-from duologue.engines.base import ChatModel, Engine, Sampling
+from duologue.engines.base import ChatModel, Completion, Engine, Sampling
+from duologue.engines.rows import RowsError
+from duologue.errors import DuologueError
 from duologue.trainers.conversation import Conversation, Reply, TokenRow, encode
 from duologue.types import Message, StopReason
 
@@ -62,8 +64,17 @@ class TokenAgent:
         rows = [encode(c, self.chat).ids for c in conversations]
         sampling = Sampling(self.limits.max_tokens_per_turn, self.temperature)
         seeds = [hash_seed("turn", c.seed, len(c.replies)) for c in conversations]
-        completions = self.engine.generate(rows, sampling, self.chat.stop_ids, seeds)
-        return [Reply(self.chat.decode(c.token_ids), c.token_ids, c.logprobs, c.version) for c in completions]
+        try:
+            found: Sequence[Completion | DuologueError]
+            found = self.engine.generate(rows, sampling, self.chat.stop_ids, seeds)
+        except RowsError as error:  # what failed ends its own dialogue, unscored
+            found = error.rows
+        return [self._reply(row) for row in found]
+
+    def _reply(self, row: Completion | DuologueError) -> Reply:
+        if isinstance(row, DuologueError):
+            return Reply("", error=str(row))
+        return Reply(self.chat.decode(row.token_ids), row.token_ids, row.logprobs, row.version)
 
     def layout(self, conversation: Conversation) -> TokenRow:
         """Return the conversation as tokens, for training."""

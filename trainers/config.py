@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from duologue.engines.spec import check_engine
 from duologue.errors import DuologueError, did_you_mean
 
 LOSS_TYPES = ("dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo", "vespo", "luspo")
@@ -72,6 +73,9 @@ class InteractiveConfig:
     model: str = with_help(
         "The policy: 'default', a folder (with or without adapter), or a Hugging Face id.", "default"
     )
+    engine: str | None = with_help(
+        "Who samples: sglang:http://127.0.0.1:30000, a server of the same base; the default is this process.", None
+    )
     system_prompt: str | None = with_help("System message of the policy; none by default.", None)
     output: str = with_help("Folder for checkpoints, episodes.jsonl and logs.", "runs/interactive")
     steps: int = with_help("Optimiser steps.", 100)
@@ -118,6 +122,8 @@ class InteractiveConfig:
                 f"micro_batch_size {self.micro_batch_size} does not divide the {self.episodes_per_step} dialogues of a "
                 "step. Choose a divisor."
             )
+        if self.engine is not None:
+            check_engine(self.engine)
         if self.max_tokens_per_turn > self.max_total_tokens:
             raise DuologueError(
                 f"max_tokens_per_turn {self.max_tokens_per_turn} is over max_total_tokens {self.max_total_tokens}, so "

@@ -10,7 +10,7 @@ from typing import Any
 from duologue.errors import DuologueError
 from duologue.trainers.config import InteractiveConfig
 
-_FREE = ("resume", "steps", "save_steps", "report_to", "output", "max_empty_steps", "dialogues", "held_out")
+_FREE = ("resume", "steps", "save_steps", "report_to", "output", "max_empty_steps", "dialogues", "held_out", "engine")
 """Fields that a resumed run may change: none of them alters the steps that were done. Files may move; their content,
 where it is learned from, is compared by its hash."""
 

@@ -6,6 +6,7 @@ Tokens come from a distribution that the test gives, so that log-probabilities c
 import json
 import math
 import socket
+import sys
 import threading
 import time
 from collections import deque
@@ -39,9 +40,13 @@ def log_softmax(logits: Any) -> Any:
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 512
+    errors: list[BaseException]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing about clients that hung up."""
+        """Keep what went wrong, except that clients hang up: the tests make them do so."""
+        error = sys.exc_info()[1]
+        if error is not None and not isinstance(error, OSError):
+            self.errors.append(error)
 
 
 class StandIn:
@@ -62,6 +67,7 @@ class StandIn:
         self.seconds = 0.0  # that each answer takes
         self.lock = threading.Lock()
         self.port = 0
+        self.errors: list[BaseException] = []
         self.start()
 
     @property
@@ -75,6 +81,7 @@ class StandIn:
         self.seen: set[int] = set()
         self.open: set[socket.socket] = set()
         self.http = _Http(("127.0.0.1", self.port), self._handler())
+        self.http.errors = self.errors
         self.port = self.http.server_address[1]
         threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
@@ -279,3 +286,4 @@ def standin(logits: Logits = hashed_logits, key: str | None = None, context: int
     finally:
         server.release.set()
         server.kill()
+    assert not server.errors, server.errors

@@ -1,0 +1,170 @@
+"""A policy that trains here and samples on a server: adapters go over, tokens come back, failures cost dialogues."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from peft import PeftModel
+from transformers import LlamaForCausalLM
+
+from duologue.engines import RowsError, Sampling
+from duologue.engines.models import without_bars
+from duologue.engines.spec import make_engine
+from duologue.errors import DuologueError
+from duologue.trainers.agent_spec import make_agent
+from duologue.trainers.agents import Limits, TokenAgent
+from duologue.trainers.config import InteractiveConfig
+from duologue.trainers.conversation import Conversation
+from duologue.trainers.interactive import InteractiveTrainer
+from duologue.trainers.rollout import Rollout, Start
+from duologue.trainers.served import ServedPolicy
+from duologue.types import Message, StopReason
+from tests.engines.sglang_standin import StandIn, standin
+
+MakeTrainer = Callable[..., InteractiveTrainer]
+
+
+@pytest.fixture
+def server(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    """A stand-in that serves the tiny model, adapters from their folders."""
+    for name in (
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "DUOLOGUE_API_KEY",
+    ):
+        monkeypatch.delenv(name, raising=False)
+
+    @lru_cache(maxsize=4)
+    def model(weights: str, adapter: str | None) -> Any:
+        with without_bars():
+            base: Any = LlamaForCausalLM.from_pretrained(model_folder if weights == "base" else weights)
+            return (PeftModel.from_pretrained(base, adapter) if adapter else base).eval()
+
+    @torch.no_grad()
+    def logits(tokens: Sequence[int], weights: str, adapter: str | None) -> Any:
+        return model(weights, adapter)(torch.tensor([list(tokens)])).logits[0, -1].double().numpy()
+
+    async def no_pause(seconds: float) -> None:
+        pass
+
+    monkeypatch.setattr("duologue.engines.http._pause", no_pause)
+    with standin(logits, context=128) as running:
+        yield running
+
+
+def rewards(made: InteractiveTrainer) -> list[float]:
+    return [row["sampling/logp_difference"] for row in made.metrics.read() if "sampling/logp_difference" in row]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [4, 0])
+def test_every_step_samples_from_its_own_weights(
+    server: StandIn, trainer: MakeTrainer, world: SimpleNamespace, rank: int, tmp_path: Path
+) -> None:
+    made = trainer({"reward": world.graded}, engine=f"sglang:{server.url}", lora_rank=rank, learning_rate=0.05)
+    differences, check = [], made.trainer._recomputed
+
+    def watched(output: dict[str, Any]) -> torch.Tensor:
+        recomputed: torch.Tensor = check(output)
+        mask = (output["completion_mask"] * output["tool_mask"]).bool()
+        differences.append(float((recomputed - output["sampling_per_token_logps"])[mask].abs().max()))
+        return recomputed
+
+    made.trainer._recomputed = watched  # type: ignore[method-assign]
+    final = made.train()
+    assert len(differences) == 3  # the check of the first batch, the correction of both
+    assert max(differences) < 1e-4
+    versions = {span["policy_version"] for row in episodes(tmp_path) for span in row["spans"]}
+    assert versions == {0, 1}
+    orders = [call for call in server.calls if call.startswith(("/load", "/update"))]
+    assert orders == ["/load_lora_adapter" if rank else "/update_weights_from_disk"] * 2
+    assert [folder.name for folder in (tmp_path / "run" / "served").iterdir()] == ["step-1"]
+    assert len(server.adapters) == (1 if rank else 0)
+    assert final.is_dir()
+
+
+def episodes(tmp_path: Path) -> list[dict[str, Any]]:
+    import json
+
+    lines = (tmp_path / "run" / "episodes.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_a_failed_turn_ends_its_dialogue_unscored_and_no_other(
+    server: StandIn, world: SimpleNamespace, model_folder: Path
+) -> None:
+    agent = make_agent(f"sglang:{server.url}#{model_folder}", Limits(6, 100), 1.0, None)
+    rollout = Rollout(world.make_env(8, max_turns=2), agent)
+    starts = [Start(i, i) for i in range(8)]
+    wanted = rollout.play(starts)
+    plain = server.generate
+    unlucky = list(wanted[3].prompt_ids)
+
+    def refuses(body: dict[str, Any]) -> tuple[int, Any]:
+        return (400, {"error": {"message": "unlucky"}}) if body["input_ids"] == unlucky else plain(body)
+
+    server.generate = refuses  # type: ignore[method-assign]
+    met = rollout.play(starts)
+    for before, after in zip(wanted, met, strict=True):
+        if list(before.prompt_ids) == unlucky:
+            assert (after.stop_reason, after.reward) == (StopReason.POLICY_ERROR, None)
+            assert str(after.error).endswith("Correct the request, or look into the server's log.")
+        else:
+            assert (after.messages, after.logprobs, after.reward) == (before.messages, before.logprobs, before.reward)
+
+
+def test_a_dead_server_is_no_reward_of_0(server: StandIn, world: SimpleNamespace, model_folder: Path) -> None:
+    agent = make_agent(f"sglang:{server.url}#{model_folder}", Limits(6, 100), 1.0, None)
+    server.kill()
+    met = Rollout(world.make_env(4), agent).play([Start(i, i) for i in range(4)])
+    assert {(e.stop_reason, e.reward) for e in met} == {(StopReason.POLICY_ERROR, None)}
+    assert all("cannot be reached" in str(e.error) for e in met)
+
+
+def test_training_stops_with_the_reason_when_the_server_is_gone(server: StandIn, trainer: MakeTrainer) -> None:
+    made = trainer(engine=f"sglang:{server.url}", lora_rank=4)
+    server.kill()
+    with pytest.raises(DuologueError, match=r"cannot be reached after 9 attempts.*Start the server"):
+        made.train()
+
+
+@pytest.mark.slow
+def test_an_adapter_is_named_by_its_folder(server: StandIn, trainer: MakeTrainer, tmp_path: Path) -> None:
+    final = trainer(lora_rank=4, steps=1, output=str(tmp_path / "local")).train()
+    agent = make_agent(f"sglang:{server.url}#{final}", Limits(6, 100), 0.0, None)
+    local = make_agent(str(final), Limits(6, 100), 0.0, None)
+    asked = [Conversation((Message(role="user", content=f"please say {word}"),)) for word in ("red", "blue")]
+    assert [r.token_ids for r in agent.act(asked)] == [r.token_ids for r in local.act(asked)]
+    assert agent.signature.startswith(f"tiny@{server.url}|final|")
+    assert isinstance(agent, TokenAgent)
+
+
+def test_a_tokenizer_that_is_not_here(server: StandIn, tmp_path: Path) -> None:
+    with pytest.raises(DuologueError, match=r"Cannot load a tokenizer from .*or in its local cache\.$|is no"):
+        make_agent(f"sglang:{server.url}#{tmp_path}", Limits(6, 100), 1.0, None)
+
+
+@pytest.mark.parametrize("engine", ["http://127.0.0.1:30000", "sglang:", "vllm:http://host", "sglang:host:30000"])
+def test_what_is_no_engine(settings: Callable[..., InteractiveConfig], engine: str) -> None:
+    with pytest.raises(DuologueError, match=r"Write it like sglang:http://127.0.0.1:30000\.$"):
+        settings(engine=engine)
+
+
+def test_the_same_version_is_sent_once(server: StandIn, load: Any, tmp_path: Path) -> None:
+    policy = ServedPolicy(make_engine(f"sglang:{server.url}"), load().model, tmp_path)
+    assert (policy.version, policy.context_length) == (0, 128)
+    for version in (0, 0, 3, 3):
+        policy.version = version
+    assert server.calls.count("/update_weights_from_disk") == 2
+    assert [row.version for row in policy.generate([[5, 6]], Sampling(2), [3], [0])] == [3]
+    server.kill()
+    with pytest.raises(RowsError):
+        policy.generate([[5, 6]], Sampling(2), [3], [0])

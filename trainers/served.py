@@ -1,0 +1,67 @@
+"""A policy that trains in this process and samples on a server: each optimiser step's weights go there once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from duologue.engines.base import Completion, Sampling
+from duologue.engines.sglang import SGLangEngine
+
+
+class ServedPolicy:
+    """An ``Engine`` whose weights are a model's in this process.
+
+    Setting ``version`` writes the policy to a folder and has the server load it: the adapter if the model has one,
+    else all weights. The server must serve the same base model and be able to read the folder.
+    """
+
+    def __init__(self, engine: SGLangEngine, model: Any, folder: Path) -> None:
+        """Pair a model with the server that samples for it.
+
+        Args:
+            engine: of the server.
+            model: as TRL trains it, with or without a PEFT adapter.
+            folder: for the policy of the last step.
+        """
+        self.engine = engine
+        self.model = model
+        self.folder = folder
+        self._version: int | None = None
+
+    @property
+    def context_length(self) -> int:
+        """Return the server's context window in tokens."""
+        return self.engine.context_length
+
+    @property
+    def version(self) -> int:
+        """The policy version on the server. Setting another one sends the weights.
+
+        Raises:
+            DuologueError: if the server does not load them.
+        """
+        return self._version or 0
+
+    @version.setter
+    def version(self, version: int) -> None:
+        if version == self._version:
+            return
+        target = self.folder / f"step-{version}"
+        self.model.save_pretrained(str(target))
+        if hasattr(self.model, "peft_config"):
+            self.engine.sync_adapter(target, version)
+        else:
+            self.engine.sync_weights(target, version)
+        self._version = version
+        for folder in self.folder.glob("step-*"):
+            if folder != target:
+                shutil.rmtree(folder)
+
+    def generate(
+        self, prompts: Sequence[Sequence[int]], sampling: Sampling, stop_ids: Sequence[int], seeds: Sequence[int]
+    ) -> list[Completion]:
+        """Continue each prompt on the server (see ``SGLangEngine.generate``)."""
+        return self.engine.generate(prompts, sampling, stop_ids, seeds)
