@@ -99,7 +99,7 @@ def test_the_engine_computes_as_many_prompt_tokens_as_the_formula_says(llama: Ma
         computed.append(ids.numel())
         return forward(ids, **others)
 
-    model.forward = counted  # type: ignore[method-assign,assignment]
+    model.forward = counted
     engine = TransformersEngine(model, pad_id=0)
     lengths = Lengths(dialogues=3, group_size=3, turns=4, opening=12, said=5, heard=7)
     rows = [[i + 1] * 12 for i in range(3)]
