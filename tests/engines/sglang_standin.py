@@ -174,7 +174,8 @@ class StandIn:
             token = min(drawn, len(logp) - 1) if asked["temperature"] else int(logp.argmax())
             shown = log_softmax(logits) if self.original_logprobs else logp
             rows.append([float(shown[token]), token, None])
-            top.append([[float(shown[i]), int(i), None] for i in np.argsort(-shown)[:2]])
+            if body.get("top_logprobs_num"):
+                top.append([[float(shown[i]), int(i), None] for i in np.argsort(-shown)[:2]])
             tokens.append(token)
             if token in stops:
                 return rows, top, {"type": "stop", "matched": token}
