@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from duologue.trainers.interactive import InteractiveTrainer
 pytestmark = pytest.mark.slow
 WORKER = Path(__file__).with_name("distributed_worker.py")
 SHIPPED = Path(__file__).parents[2] / "examples" / "accelerate" / "ddp.yaml"
-CLOCKS = ("seconds", "step_time", "sampling/logp_difference")
+CLOCKS = ("seconds", "step_time", "sampling/logp_difference", "epoch")  # the last: a share of all steps
 BASE: dict[str, Any] = {
     "steps": 2,
     "groups_per_step": 2,
@@ -120,6 +121,17 @@ def test_stopped_and_continued_by_two_is_what_one_process_learns(
     launched: tuple[Path, str], alone: Callable[[str], InteractiveTrainer]
 ) -> None:
     compare(launched[0] / "plain", alone("resumed"))
+
+
+def test_one_process_can_go_on_where_two_stopped(
+    launched: tuple[Path, str], trainer: Callable[..., InteractiveTrainer], world: Any, tmp_path: Path
+) -> None:
+    shutil.copytree(launched[0] / "plain", tmp_path / "moved")
+    extended = {**BASE, "steps": 5, "save_steps": 5}
+    trainer({"reward": world.graded}, **extended, output=str(tmp_path / "moved")).train()
+    straight = trainer({"reward": world.graded}, **extended, output=str(tmp_path / "straight"))
+    straight.train()
+    compare(tmp_path / "moved", straight)
 
 
 def test_a_group_that_spans_processes_is_one_group(
