@@ -60,10 +60,6 @@ def server(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stan
         yield running
 
 
-def rewards(made: InteractiveTrainer) -> list[float]:
-    return [row["sampling/logp_difference"] for row in made.metrics.read() if "sampling/logp_difference" in row]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [4, 0])
 def test_every_step_samples_from_its_own_weights(
