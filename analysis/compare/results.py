@@ -210,13 +210,14 @@ def _points(plan: Plan, done: Mapping[str, Done], arms: Mapping[str, Any], cells
     made = []
     for seed, arm in product(range(plan.seeds), (arm for arm in TRAINED if arm in arms)):
         facts = done[shift_stage(seed, arm)].facts
-        regret = (
-            _paired([cells["oracle", "held_out"][seed]], [cells[arm, "held_out"][seed]], _reward).value
-            if "oracle" in arms
-            else None
-        )
+        regret = _regret(cells, arm, seed) if "oracle" in arms and arm != "oracle" else None
         made.append({"arm": arm, "seed": seed, **facts, "regret": regret})
     return made
+
+
+def _regret(cells: Cells, arm: str, seed: int) -> float:
+    """Return how far an arm stays below the oracle of its seed, on the same dialogues."""
+    return _paired([cells["oracle", "held_out"][seed]], [cells[arm, "held_out"][seed]], _reward).value
 
 
 def _curve(plan: Plan, policy: str) -> list[dict[str, float]]:
