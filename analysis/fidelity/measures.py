@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from duologue.analysis.fidelity import conduct, form
@@ -126,34 +127,33 @@ def _judgement() -> list[Measure]:
             "Talks like the assistant.",
             count=rate(conduct.talks_like_assistant, says),
         ),
-        Measure(
+        *_stops(),
+    ]
+
+
+def _stops() -> list[Measure]:
+    """Return the rows that set a user's leaving beside the person's, at the same history."""
+    beside = partial(Measure, block="judgement", modes=("replayed",), distance=None)
+    return [
+        beside(
             "stop precision",
-            "judgement",
-            "share of stops",
-            "Of the user's stops: the person left there too.",
+            unit="share of stops",
+            definition="Of the user's stops: the person left there too.",
             direction="higher",
-            modes=("replayed",),
-            distance=None,
             count=rate(conduct.person_stops, conduct.known_stop),
         ),
-        Measure(
+        beside(
             "stop recall",
-            "judgement",
-            "share of the person's stops",
-            "Where the person left: the user does too.",
+            unit="share of the person's stops",
+            definition="Where the person left: the user does too.",
             direction="higher",
-            modes=("replayed",),
-            distance=None,
             count=rate(conduct.stops, conduct.person_stops),
         ),
-        Measure(
+        beside(
             "premature stops",
-            "judgement",
-            "share of turns",
-            "The user leaves where the person went on.",
+            unit="share of turns",
+            definition="The user leaves where the person went on.",
             direction="lower",
-            modes=("replayed",),
-            distance=None,
             count=rate(conduct.stops, lambda turn: conduct.could_leave(turn) and turn.person_stops is False),
         ),
     ]
