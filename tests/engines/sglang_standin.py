@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 VOCABULARY = 40
 Logits = Callable[[Sequence[int], str, str | None], Any]
@@ -276,6 +277,14 @@ class StandIn:
                 pass
 
         return Handler
+
+
+def on_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test reach the stand-in directly, without the machine's proxies and keys."""
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.delenv("DUOLOGUE_API_KEY", raising=False)
 
 
 @contextmanager

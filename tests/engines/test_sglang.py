@@ -9,7 +9,7 @@ import pytest
 
 from duologue.engines import Completion, Sampling, SGLangEngine
 from duologue.errors import DuologueError
-from tests.engines.sglang_standin import StandIn, hashed_logits, log_softmax, standin
+from tests.engines.sglang_standin import StandIn, hashed_logits, log_softmax, on_loopback, standin
 
 KEY = "sk-very-secret-0123456789"
 PROMPTS = [[5, 6, 7], [8], list(range(3, 30))]
@@ -18,16 +18,7 @@ STOPS = [1, 2]
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
-    for name in (
-        "http_proxy",
-        "https_proxy",
-        "all_proxy",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-        "DUOLOGUE_API_KEY",
-    ):
-        monkeypatch.delenv(name, raising=False)
+    on_loopback(monkeypatch)
     with standin() as running:
         yield running
 

@@ -8,7 +8,7 @@ import pytest
 
 from duologue.engines import Completion, RowsError, Sampling, SGLangEngine
 from duologue.errors import DuologueError
-from tests.engines.sglang_standin import FAULTS, StandIn, standin
+from tests.engines.sglang_standin import FAULTS, StandIn, on_loopback, standin
 
 STOPS = [1, 2]
 PROMPTS = [[3 + i, 5, 7] for i in range(6)]
@@ -16,16 +16,7 @@ PROMPTS = [[3 + i, 5, 7] for i in range(6)]
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
-    for name in (
-        "http_proxy",
-        "https_proxy",
-        "all_proxy",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-        "DUOLOGUE_API_KEY",
-    ):
-        monkeypatch.delenv(name, raising=False)
+    on_loopback(monkeypatch)
     with standin() as running:
         yield running
 

@@ -23,7 +23,7 @@ from duologue.trainers.interactive import InteractiveTrainer
 from duologue.trainers.rollout import Rollout, Start
 from duologue.trainers.served import ServedPolicy
 from duologue.types import Message, StopReason
-from tests.engines.sglang_standin import StandIn, standin
+from tests.engines.sglang_standin import StandIn, on_loopback, standin
 
 MakeTrainer = Callable[..., InteractiveTrainer]
 
@@ -31,16 +31,7 @@ MakeTrainer = Callable[..., InteractiveTrainer]
 @pytest.fixture
 def server(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     """A stand-in that serves the tiny model, adapters from their folders."""
-    for name in (
-        "http_proxy",
-        "https_proxy",
-        "all_proxy",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-        "DUOLOGUE_API_KEY",
-    ):
-        monkeypatch.delenv(name, raising=False)
+    on_loopback(monkeypatch)
 
     @lru_cache(maxsize=4)
     def model(weights: str, adapter: str | None) -> Any:
