@@ -67,7 +67,7 @@ def test_sampling_prompts_are_prefixes_of_the_training_row(world: SimpleNamespac
         assert row.kinds[len(prompt)] == (DECISION if turn else TEXT)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(humans=st.lists(TEXTS, min_size=1, max_size=3), reply=st.text(max_size=8), word=st.sampled_from([*DECISIONS]))
 def test_what_is_learned_reads_back(chat: ChatFormat, humans: list[str], reply: str, word: str) -> None:
     turns = [*map(HumanTurn, humans), HumanTurn("" if word != "go on" else "x", word)]

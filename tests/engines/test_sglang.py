@@ -255,7 +255,7 @@ def test_the_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    "url", ["localhost:30000", "ftp://host", "", "http://me:hunter2@host", "http://h/?key=hunter2"]
+    "url", ["localhost:30000", "ftp://host", "", "http://me:hunter2@host", "http://host/?key=hunter2"]
 )
 def test_what_is_no_plain_url(url: str) -> None:
     with pytest.raises(DuologueError, match=r"Write it like http://127.0.0.1:30000|Leave them out") as caught:

@@ -31,7 +31,7 @@ def test_parts_hold_every_dialogue_once_in_order(by: str, dialogue: MakeDialogue
     check_disjoint(parts["train"], parts["test"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=25),
     st.sampled_from(["dialogue", "person", "task"]),

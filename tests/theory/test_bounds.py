@@ -42,7 +42,7 @@ def test_twelve_thousand_random_dialogues_keep_the_bounds() -> None:
         assert ratios.max() > 0.9  # and they are not kept by far, so that a bound twice too small would break
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_bounds_hold_at_any_size(states: int, replies: int, horizon: int, seed: int) -> None:
     first, second = random_pairings(Size(states, replies, horizon), 12, np.random.default_rng(seed))

@@ -37,7 +37,7 @@ def test_tables_are_the_dataclasses(config: Any) -> None:
 
 def test_examples_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, load: Callable[[], LoadedModel]) -> None:
     for module in ("interactive", "cloning"):
-        monkeypatch.setattr(f"duologue.trainers.{module}.load_model", lambda name, dtype: load())
+        monkeypatch.setattr(f"duologue.trainers.{module}.load_model", lambda name, dtype, device=None: load())
     monkeypatch.chdir(tmp_path)
     code = "\n".join(re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL))
     exec(compile(code, str(DOC), "exec"), {"__name__": "example"})
