@@ -166,7 +166,8 @@ def _distances(kind: Kind, values: Array, one: Array, other: Array) -> tuple[Arr
     moved = np.abs(np.cumsum(p - q, axis=1))[:, :-1] @ np.diff(values)
     most = p @ values + q @ values
     with np.errstate(invalid="ignore", divide="ignore"):
-        return moved, np.where(most > 0, moved / most, np.where(np.isnan(most), np.nan, 0.0))
+        share = np.where(most > 0, moved / most, np.where(np.isnan(most), np.nan, 0.0))
+    return moved, np.minimum(share, 1.0)  # rounding may pass 1
 
 
 def _jensen_shannon(p: Array, q: Array) -> Array:
