@@ -217,7 +217,12 @@ class StandIn:
                 self._send(*server.get(self.path))
 
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or b"{}")
+                length = int(self.headers["Content-Length"] or 0)
+                data = self.rfile.read(length)
+                if len(data) < length:  # the connection was broken while the request came in
+                    self.close_connection = True
+                    return
+                body = json.loads(data or b"{}")
                 with server.lock:
                     server.calls.append(self.path)
                     fault = self._noted(body) if self.path == "/generate" else None
