@@ -19,6 +19,8 @@ from duologue.types import Dialogue, StopReason, UserTurn
 
 AT_ONCE = 16
 """Histories that go to the user in one call; a killed run loses no more."""
+PADDED = 60_000
+"""Characters that the histories of one call may come to, each counted as long as the longest."""
 OnTurns = Callable[[int, int], None]
 """Called with turns done and turns in all."""
 
@@ -100,8 +102,7 @@ def _ask(
     keys = [_key(signature_of(simulator), dialogue) for dialogue in waiting]
     answers: dict[int, UserTurn | Exception] = {i: known[key] for i, key in enumerate(keys) if key in known}
     missing = [i for i in range(len(waiting)) if i not in answers]
-    for start in range(0, len(missing), AT_ONCE):
-        asked = missing[start : start + AT_ONCE]
+    for asked in calls(missing, [sum(len(m["content"]) for m in dialogue.messages) for dialogue in waiting]):
         for i, turn in zip(asked, answer_all(simulator, [waiting[i] for i in asked], timeout), strict=True):
             answers[i] = turn
             if file and isinstance(turn, UserTurn):
@@ -109,6 +110,25 @@ def _ask(
         if on_turns:
             on_turns(len(answers), len(waiting))
     return [answers[i] for i in range(len(waiting))]
+
+
+def calls(rows: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
+    """Group rows for calls: short histories first, as long ones make a model pad the others.
+
+    Args:
+        rows: to be asked for.
+        lengths: characters of the history of every row.
+
+    Returns:
+        Groups of at most ``AT_ONCE`` rows, whose number times the longest is at most ``PADDED`` (or one row).
+    """
+    groups: list[list[int]] = []
+    for row in sorted(rows, key=lambda i: lengths[i]):
+        last = groups[-1] if groups else []
+        if not last or len(last) == AT_ONCE or (len(last) + 1) * lengths[row] > PADDED:
+            groups.append(last := [])
+        last.append(row)
+    return groups
 
 
 def _instead(turn: Turn, answer: UserTurn) -> Turn:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from duologue.analysis.fidelity.replay import AT_ONCE, TurnFile, replay
+from duologue.analysis.fidelity.replay import AT_ONCE, TurnFile, calls, replay
 from duologue.errors import DuologueError
 from duologue.simulators import ScriptedMathUser
 from duologue.simulators.logs import LoggedDialogue
@@ -74,3 +74,11 @@ def test_a_damaged_file_says_where(tmp_path: Path) -> None:
     (tmp_path / "turns.jsonl").write_text("{}\n")
     with pytest.raises(DuologueError, match=r"Line 1 .* Remove the line"):
         TurnFile(tmp_path / "turns.jsonl")
+
+
+def test_long_histories_do_not_pad_short_ones() -> None:
+    lengths = [10, 50_000, 20, 40_000, 30, 100_000, 29_000, 28_000]
+    assert calls([0, 1, 2, 3, 4, 5, 6, 7], lengths) == [[0, 2, 4], [7, 6], [3], [1], [5]]
+    assert calls([5, 1], lengths) == [[1], [5]]
+    assert calls(range(40), [1] * 40) == [list(range(16)), list(range(16, 32)), list(range(32, 40))]
+    assert calls([], lengths) == []
