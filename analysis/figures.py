@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from duologue.errors import DuologueError, MissingExtraError
 from duologue.trainers.stats import Estimate
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = Mapping[str, Any]
+Content = TypeVar("Content")
 PANELS = {"reward": "reward", "accuracy": "accuracy", "turns": "turns", "dialogue/turns": "turns"}
 """Keys that get a panel each, where the log has them, and the panel's label."""
 _COLOUR = "#1f6f8b"
@@ -109,20 +110,18 @@ def band_charts(panels: Mapping[str, Mapping[str, Band]], path: str | Path, *, x
         DuologueError: if there are no panels.
         MissingExtraError: if matplotlib is not installed.
     """
-    if not panels:
-        raise DuologueError("There is nothing to draw. Give at least one panel.")
-    figure = _figure(1.0 + 3.4 * len(panels), 3.2)
-    for axis, (label, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+    figure, drawn = _panels(panels, x, 3.4)
+    from matplotlib.ticker import MaxNLocator
+
+    for axis, lines in drawn:
         for name, band in lines.items():
             places = [place for place, _ in band]
-            (drawn,) = axis.plot(places, [e.value for _, e in band], label=name, marker=".", linewidth=1.5)
+            (line,) = axis.plot(places, [e.value for _, e in band], label=name, marker=".", linewidth=1.5)
             axis.fill_between(
-                places, [e.low for _, e in band], [e.high for _, e in band], color=drawn.get_color(), alpha=0.15
+                places, [e.low for _, e in band], [e.high for _, e in band], color=line.get_color(), alpha=0.15
             )
-        axis.set_xlabel(x)
-        axis.set_ylabel(label)
         if all(float(place).is_integer() for band in lines.values() for place, _ in band):
-            axis.xaxis.get_major_locator().set_params(integer=True)
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.legend()
     return _save(figure, path)
 
@@ -141,17 +140,25 @@ def scatter_charts(
         DuologueError: if there are no panels.
         MissingExtraError: if matplotlib is not installed.
     """
-    if not panels:
-        raise DuologueError("There is nothing to draw. Give at least one panel.")
-    figure = _figure(1.0 + 4.0 * len(panels), 3.4)
-    for axis, (label, series) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+    figure, drawn = _panels(panels, x, 4.0)
+    for axis, series in drawn:
         for name, points in series.items():
             axis.scatter([a for a, _ in points], [b for _, b in points], label=name)
         axis.axhline(0.0, color="grey", linewidth=0.8)
-        axis.set_xlabel(x)
-        axis.set_ylabel(label)
         axis.legend()
     return _save(figure, path)
+
+
+def _panels(panels: Mapping[str, Content], x: str, width: float) -> tuple[Figure, list[tuple[Axes, Content]]]:
+    """Return a figure with labelled panels side by side, each with what is to be drawn in it."""
+    if not panels:
+        raise DuologueError("There is nothing to draw. Give at least one panel.")
+    figure = _figure(1.0 + width * len(panels), 3.3)
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axis, label in zip(axes, panels, strict=True):
+        axis.set_xlabel(x)
+        axis.set_ylabel(label)
+    return figure, list(zip(axes, panels.values(), strict=True))
 
 
 def read_metrics(path: str | Path) -> list[Row]:

@@ -3,6 +3,8 @@
 Tokens come from a distribution that the test gives, so that log-probabilities can be checked against another source.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import socket
@@ -194,94 +196,96 @@ class StandIn:
             self.seen.clear()
         return cached
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
+    def _handler(self) -> type[Handler]:
+        return type("Bound", (Handler,), {"standin": self})
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
 
-            def setup(self) -> None:
-                super().setup()
-                with server.lock:
-                    server.open.add(self.connection)
-                    server.ports.add(self.client_address[1])
+class Handler(BaseHTTPRequestHandler):
+    """Speaks HTTP for a stand-in, which a subclass names."""
 
-            def finish(self) -> None:
-                with suppress(OSError):
-                    super().finish()
-                with server.lock:
-                    server.open.discard(self.connection)
+    standin: StandIn
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
-            def do_GET(self) -> None:
-                self._send(*server.get(self.path))
+    def setup(self) -> None:
+        super().setup()
+        with self.standin.lock:
+            self.standin.open.add(self.connection)
+            self.standin.ports.add(self.client_address[1])
 
-            def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"] or 0)
-                data = self.rfile.read(length)
-                if len(data) < length:  # the connection was broken while the request came in
-                    self.close_connection = True
-                    return
-                body = json.loads(data or b"{}")
-                with server.lock:
-                    server.calls.append(self.path)
-                    fault = self._noted(body) if self.path == "/generate" else None
-                if server.key and self.headers["Authorization"] != f"Bearer {server.key}":
-                    self._send(401, {"error": f"Unauthorized: {self.headers['Authorization']}"})
-                elif fault:
-                    self._fail(fault, body)
-                else:
-                    time.sleep(server.seconds)
-                    with server.lock:
-                        answer = server.post(self.path, body)
-                        server.answered += [body["rid"]] if answer[0] == 200 and "rid" in body else []
-                    self._send(*answer)
-                    if server.after:
-                        server.after()
+    def finish(self) -> None:
+        with suppress(OSError):
+            super().finish()
+        with self.standin.lock:
+            self.standin.open.discard(self.connection)
 
-            def _noted(self, body: dict[str, Any]) -> str | None:
-                server.bodies.append(body)
-                server.sessions.append(self.headers["X-SMG-Routing-Key"])
-                return server.faults.popleft() if server.faults else None
+    def do_GET(self) -> None:
+        self._send(*self.standin.get(self.path))
 
-            def _fail(self, fault: str, body: dict[str, Any]) -> None:
-                if fault == "silence":
-                    server.release.wait(30)
-                if fault in ("silence", "close"):
-                    self.close_connection = True
-                elif fault in ("500", "429"):
-                    self._send(int(fault), {"error": {"message": "no can do"}})
-                elif fault in ("garbage", "nothing"):
-                    self._send(200, "<html>" if fault == "garbage" else "{}")
-                else:
-                    self._spoil(fault, server.generate(body)[1])
+    def do_POST(self) -> None:
+        length = int(self.headers["Content-Length"] or 0)
+        data = self.rfile.read(length)
+        if len(data) < length:  # the connection was broken while the request came in
+            self.close_connection = True
+            return
+        body = json.loads(data or b"{}")
+        with self.standin.lock:
+            self.standin.calls.append(self.path)
+            fault = self._noted(body) if self.path == "/generate" else None
+        if self.standin.key and self.headers["Authorization"] != f"Bearer {self.standin.key}":
+            self._send(401, {"error": f"Unauthorized: {self.headers['Authorization']}"})
+        elif fault:
+            self._fail(fault, body)
+        else:
+            time.sleep(self.standin.seconds)
+            with self.standin.lock:
+                answer = self.standin.post(self.path, body)
+                self.standin.answered += [body["rid"]] if answer[0] == 200 and "rid" in body else []
+            self._send(*answer)
+            if self.standin.after:
+                self.standin.after()
 
-            def _spoil(self, fault: str, answer: dict[str, Any]) -> None:
-                info = answer["meta_info"]
-                spoilt: dict[str, tuple[str, Any]]
-                spoilt = {"foreign": ("id", "another"), "abort": ("finish_reason", {"type": "abort", "message": "OOM"})}
-                spoilt |= {"empty": ("output_token_logprobs", []), "nan": ("output_token_logprobs", [[None, 3, None]])}
-                if fault in spoilt:
-                    info[spoilt[fault][0]] = spoilt[fault][1]
-                data = json.dumps(answer).encode()
-                self._begin(200, len(data))
-                self.wfile.write(data[: len(data) // 2] if fault == "half" else data)
-                self.close_connection = fault == "half"
+    def _noted(self, body: dict[str, Any]) -> str | None:
+        self.standin.bodies.append(body)
+        self.standin.sessions.append(self.headers["X-SMG-Routing-Key"])
+        return self.standin.faults.popleft() if self.standin.faults else None
 
-            def _send(self, status: int, answer: Any) -> None:
-                data = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
-                self._begin(status, len(data))
-                self.wfile.write(data)
+    def _fail(self, fault: str, body: dict[str, Any]) -> None:
+        if fault == "silence":
+            self.standin.release.wait(30)
+        if fault in ("silence", "close"):
+            self.close_connection = True
+        elif fault in ("500", "429"):
+            self._send(int(fault), {"error": {"message": "no can do"}})
+        elif fault in ("garbage", "nothing"):
+            self._send(200, "<html>" if fault == "garbage" else "{}")
+        else:
+            self._spoil(fault, self.standin.generate(body)[1])
 
-            def _begin(self, status: int, length: int) -> None:
-                self.send_response(status)
-                self.send_header("Content-Length", str(length))
-                self.end_headers()
+    def _spoil(self, fault: str, answer: dict[str, Any]) -> None:
+        info = answer["meta_info"]
+        spoilt: dict[str, tuple[str, Any]]
+        spoilt = {"foreign": ("id", "another"), "abort": ("finish_reason", {"type": "abort", "message": "OOM"})}
+        spoilt |= {"empty": ("output_token_logprobs", []), "nan": ("output_token_logprobs", [[None, 3, None]])}
+        if fault in spoilt:
+            info[spoilt[fault][0]] = spoilt[fault][1]
+        data = json.dumps(answer).encode()
+        self._begin(200, len(data))
+        self.wfile.write(data[: len(data) // 2] if fault == "half" else data)
+        self.close_connection = fault == "half"
 
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                pass
+    def _send(self, status: int, answer: Any) -> None:
+        data = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
+        self._begin(status, len(data))
+        self.wfile.write(data)
 
-        return Handler
+    def _begin(self, status: int, length: int) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        pass
 
 
 def on_loopback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from accelerate import PartialState
 
 from duologue.errors import DuologueError
@@ -142,5 +143,8 @@ def test_fsdp_1_is_refused() -> None:
 
 
 def test_weights_that_are_whole_stay_as_they_are() -> None:
-    with whole_weights(SimpleNamespace()):
-        pass
+    model = torch.nn.Linear(2, 2)
+    weights = [(parameter, parameter.data_ptr()) for parameter in model.parameters()]
+    with whole_weights(SimpleNamespace(model=model, model_wrapped=model)):
+        inside = [(parameter, parameter.data_ptr()) for parameter in model.parameters()]
+    assert all(a is b and x == y for (a, x), (b, y) in zip(weights, inside, strict=True))
