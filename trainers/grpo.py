@@ -187,8 +187,8 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         old = self._recomputed(output) if old is None else old
         ratio = truncated_ratio(old, output["sampling_per_token_logps"], mask, self.options.ratio_cap)
         output["advantages"] = output["advantages"].unsqueeze(1) * ratio
-        share = (ratio >= self.options.ratio_cap).float().mean()
-        self._metrics["train"]["sampling/ratio_capped"].append(float(share))
+        capped = ((ratio >= self.options.ratio_cap) * mask).sum() / mask.sum().clamp(min=1)
+        self._metrics["train"]["sampling/ratio_capped"].append(float(capped))
 
     @torch.no_grad()
     def _recomputed(self, output: dict[str, Any]) -> torch.Tensor:

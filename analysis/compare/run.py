@@ -18,6 +18,7 @@ from duologue.errors import DuologueError, MissingExtraError
 from duologue.simulators.spec import make_simulator
 from duologue.trainers.agent_spec import make_agent
 from duologue.trainers.agents import Limits
+from duologue.trainers.processes import refuse_processes
 from duologue.types import Episode
 
 
@@ -44,9 +45,11 @@ def compare(config: CompareConfig, on_stage: OnStage | None = None) -> dict[str,
         The content of ``results.json``.
 
     Raises:
-        DuologueError: if something cannot work, the machine is not enough, or the folder holds other settings.
+        DuologueError: in several processes; if something cannot work, the machine is not enough, or the folder holds
+            other settings.
         MissingExtraError: if training or figures lack their libraries.
     """
+    refuse_processes("duologue compare", "Start it without a launcher.")
     made = planned(config)
     check_machine(config.preset, made.preset.machine)
     check_parts(made, config)

@@ -225,3 +225,10 @@ def test_the_paper_preset_is_refused_without_its_gpus(tmp_path: Path) -> None:
 def test_arms_stand_in_one_order() -> None:
     assert load_preset(CompareConfig(arms="oracle,base")).arms == ("base", "oracle")
     assert load_preset(CompareConfig()).arms == ARMS
+
+
+def test_a_launcher_of_several_processes_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(DuologueError, match=r"runs in one process, but 2 were launched\. Start it without a launcher"):
+        compare(CompareConfig(output=str(tmp_path / "out")))
+    assert not (tmp_path / "out").exists()
