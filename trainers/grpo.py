@@ -64,7 +64,9 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             return dict(super()._prepare_inputs(generation_batch))
         if self._step % every == 0 or not self._micro_batches:
             scored = self._generate_and_score_completions(generation_batch)
-            skip = self.loss_type in ("dapo", "cispo") and self.beta == 0.0
+            # TRL gathers a number per row, so that all processes must have as many rows.
+            alone = self.accelerator.num_processes == 1
+            skip = alone and self.loss_type in ("dapo", "cispo") and self.beta == 0.0
             self._micro_batches = micro_batches(scored, self.args.steps_per_generation, skip_idle=skip)
         return self._micro_batches[int(self._step) % int(self.args.steps_per_generation)]
 
