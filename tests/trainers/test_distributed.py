@@ -38,6 +38,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "resumed": {"steps": 4, "save_steps": 2, "output": "plain"},
     "one group": {"groups_per_step": 1, "loss_type": "grpo", "drop_flat_groups": True, "lora_rank": 4},
     "uneven": {},
+    "flat": {"loss_type": "dapo"},
     "fails": {},
 }
 """What each run changes, in the order in which they are run in the same two processes."""
@@ -161,6 +162,14 @@ def test_a_process_whose_users_leave_early_waits_for_the_other(launched: tuple[P
     assert turns[:4] == [1] * 4
     assert min(turns[4:]) > 1
     assert (folder / "final").is_dir()
+
+
+def test_a_process_without_anything_to_learn_keeps_up_with_the_other(launched: tuple[Path, str]) -> None:
+    folder = launched[0] / "flat"
+    assert [note(launched[0], "flat", i)["error"] for i in range(2)] == [None, None]
+    assert [row["frac_reward_zero_std"] for row in rows(folder / "metrics.jsonl")] == [0.5, 0.5]
+    [weights] = (folder / "final").glob("*.safetensors")
+    assert all(tensor.isfinite().all() for tensor in load_file(weights).values())
 
 
 def test_a_failure_of_one_is_said_by_both(launched: tuple[Path, str]) -> None:
