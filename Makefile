@@ -10,7 +10,7 @@ export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 export TRL_EXPERIMENTAL_SILENCE ?= 1
 
-.PHONY: help install demo demo-llm test check bench docs clean
+.PHONY: help install sglang demo demo-llm test check bench docs clean
 help:  ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
@@ -28,6 +28,19 @@ endif
 	touch $@
 
 install: $(VENV)/.installed  ## install everything into $(VENV), CPU build of torch
+
+# SGLang pins another torch and transformers than training does, so it has an environment of its own.
+SGLANG := .venv-sglang
+$(SGLANG)/.installed: examples/sglang_cpu/requirements.txt
+	test -x $(SGLANG)/bin/python || $(PYTHON) -m venv $(SGLANG)
+	$(SGLANG)/bin/python -m pip install --quiet --disable-pip-version-check "torch==$(CPU_TORCH)+cpu" 2>/dev/null \
+		|| $(SGLANG)/bin/python -m pip install --quiet --disable-pip-version-check "torch==$(CPU_TORCH)" \
+			--index-url https://download.pytorch.org/whl/cpu
+	$(SGLANG)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps sglang==0.5.23 torchvision==0.28.0
+	$(SGLANG)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+sglang: $(SGLANG)/.installed  ## install a SGLang server for CPU into .venv-sglang (3.4 GB); its tests run then, too
 
 demo: install  ## compare every way to train on MathChat, at the smallest size, with a model trained from scratch
 	OMP_NUM_THREADS=1 $(PY) -m duologue compare MathChat-v0 --preset tiny --seeds 1 --output runs/demo

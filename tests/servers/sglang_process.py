@@ -1,0 +1,77 @@
+"""A real SGLang server on CPU, as ``make sglang`` installs it, that tests may stop, kill and start again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = Path(os.environ.get("DUOLOGUE_SGLANG_PYTHON") or ROOT / ".venv-sglang" / "bin" / "python")
+MISSING = f"there is no {PYTHON.name} of a SGLang environment (make sglang makes one in .venv-sglang)"
+_STARTING = 240.0
+
+
+class SGLangProcess:
+    """One server with its worker processes, in a process group of its own."""
+
+    def __init__(self, model: str | Path, log: Path, *flags: str) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = log
+        self._command = [str(PYTHON), str(ROOT / "examples" / "sglang_cpu" / "serve.py"), *flags]
+        self._command += ["--model-path", str(model), "--port", str(self.port)]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, wait: bool = True) -> None:
+        """Start, at the same port as before."""
+        env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, env=env, start_new_session=True)
+        if wait:
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until it answers."""
+        assert self._process
+        ends = time.monotonic() + _STARTING
+        while time.monotonic() < ends:
+            assert self._process.poll() is None, self.log.read_text()[-3000:]
+            try:
+                if httpx.get(f"{self.url}/health", timeout=5).status_code == httpx.codes.OK:
+                    return
+            except httpx.HTTPError:
+                pass
+            time.sleep(0.5)
+        raise AssertionError(f"no answer in {_STARTING:g} s\n{self.log.read_text()[-3000:]}")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to all its processes: SIGKILL to end them, SIGSTOP to make them silent."""
+        assert self._process
+        os.killpg(self._process.pid, number)
+        if number == signal.SIGKILL:
+            self._process.wait()
+            self._process = None
+
+    def post(self, path: str, **body: Any) -> Any:
+        """Ask as a bare client does."""
+        return httpx.post(f"{self.url}/{path}", json=body, timeout=120).raise_for_status().json()
+
+    def end(self) -> None:
+        """Kill it, if it runs."""
+        if self._process:
+            self.signal(signal.SIGKILL)
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
