@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from duologue.engines.base import ChatModel, Completion, Engine, Sampling
+    from duologue.engines.base import ChatModel, Completion, Engine, Sampling, SchemaChatModel, SchemaReply
     from duologue.engines.chat import ChatFormat
     from duologue.engines.hf import TransformersEngine
     from duologue.engines.local_chat import LocalChat
     from duologue.engines.models import LoadedModel, load_model
     from duologue.engines.openai import OpenAIChat
-    from duologue.engines.rows import RowsError
+    from duologue.engines.rows import RepliesError, RowsError
     from duologue.engines.sglang import SGLangEngine
     from duologue.engines.spec import make_chat_model
 
@@ -24,9 +24,12 @@ _HOMES = {
     "LoadedModel": "models",
     "LocalChat": "local_chat",
     "OpenAIChat": "openai",
+    "RepliesError": "rows",
     "RowsError": "rows",
     "SGLangEngine": "sglang",
     "Sampling": "base",
+    "SchemaChatModel": "base",
+    "SchemaReply": "base",
     "TransformersEngine": "hf",
     "load_model": "models",
     "make_chat_model": "spec",
@@ -40,9 +43,12 @@ __all__ = [
     "LoadedModel",
     "LocalChat",
     "OpenAIChat",
+    "RepliesError",
     "RowsError",
     "SGLangEngine",
     "Sampling",
+    "SchemaChatModel",
+    "SchemaReply",
     "TransformersEngine",
     "load_model",
     "make_chat_model",

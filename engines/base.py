@@ -1,8 +1,8 @@
 """Engine contracts. An engine turns token ids into token ids and log-probabilities and knows nothing of dialogues."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from duologue.types import Message
 
@@ -53,4 +53,28 @@ class ChatModel(Protocol):
 
     def chat(self, conversations: Sequence[Sequence[Message]], sampling: Sampling, seeds: Sequence[int]) -> list[str]:
         """Return the assistant's next message for each conversation, in order, without special tokens."""
+        ...
+
+
+class SchemaReply(NamedTuple):
+    """A message that was asked for as JSON of a given form."""
+
+    text: str
+    """As the model wrote it; to be read with care, for some servers take a schema and do not heed it."""
+    taken: bool
+    """False if the schema was refused, so that the model wrote freely."""
+
+
+@runtime_checkable
+class SchemaChatModel(ChatModel, Protocol):
+    """A chat model that may be able to hold its replies to a JSON schema. Others need not have this method."""
+
+    def chat_to_schema(
+        self,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        seeds: Sequence[int],
+        schema: Mapping[str, Any],
+    ) -> list[SchemaReply]:
+        """Return the assistant's next message for each conversation, as JSON of this schema where that can be had."""
         ...

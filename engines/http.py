@@ -280,9 +280,10 @@ def base_url(url: str, default_path: str, example: str) -> httpx.URL:
 
 
 def said_in(response: httpx.Response) -> str:
-    """Return what the server gives as the reason, which is {"error": {"message": …}} by custom."""
+    """Return what the server gives as the reason: {"error": {"message": …}} by custom, {"detail": …} in FastAPI."""
     try:
-        error = response.json()["error"]
+        answer = response.json()
+        error = answer["error"] if "error" in answer else answer["detail"]
         return str(error["message"] if isinstance(error, dict) else error)
     except (ValueError, KeyError, TypeError):
         return response.text
@@ -294,7 +295,9 @@ def pause_before(attempt: int) -> float:
 
 
 def _is_passing(status: int) -> bool:
-    """Return True for a failure that may pass by itself."""
+    """Return True for a failure that may pass by itself, which "not implemented" does not."""
+    if status == httpx.codes.NOT_IMPLEMENTED:
+        return False
     return status == httpx.codes.TOO_MANY_REQUESTS or status >= httpx.codes.INTERNAL_SERVER_ERROR
 
 

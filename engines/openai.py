@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
 
-from duologue.engines.base import Sampling
+from duologue.engines.base import Sampling, SchemaReply
 from duologue.engines.http import HttpClient, Policy, RefusedError, base_url
+from duologue.engines.openai_dialect import blamed, only_thought, rows, with_schema, without, words_in
+from duologue.engines.rows import RepliesError
 from duologue.errors import DuologueError, did_you_mean
 from duologue.types import Message
 
@@ -19,7 +22,9 @@ class OpenAIChat:
     """A ``ChatModel`` over HTTP. Conversations of one call are sent side by side; connections are kept and reused.
 
     Rate limits (429), server errors (5xx) and broken connections are tried again, a bounded number of times. The seed
-    is sent (31 bits of it); whether it makes a sample repeatable is up to the server.
+    is sent (31 bits of it); whether it makes a sample repeatable is up to the server. If the server refuses the seed, a
+    schema, or the cap on tokens under its old name ``max_tokens``, it is asked without (``max_completion_tokens``
+    instead), and, once that has worked, never with it again.
 
     Args:
         url: base address, such as ``http://localhost:8000/v1``; ``/v1`` is added to an address without a path.
@@ -46,6 +51,7 @@ class OpenAIChat:
         self.address = self._http.address
         self.close = self._http.close
         """Closes the connections; also happens when the object is dropped."""
+        self._refused: set[str] = set()
         self.model = model if model is not None else self.models()[0]
 
     def __repr__(self) -> str:
@@ -60,11 +66,30 @@ class OpenAIChat:
         """Return the assistant's next message for each conversation, in order.
 
         Raises:
-            DuologueError: if a request fails for good; the message says why and what to do.
+            RepliesError: if a request fails for good, or a model spends all its tokens on thought; it says why and what
+                to do, and holds the replies of the others.
         """
-        bodies = [self._body(c, sampling, seed) for c, seed in zip(conversations, seeds, strict=True)]
-        answers = self._http.run([self._http.ask("POST", "chat/completions", _always(body)) for body in bodies])
-        return [self._content(answer) for answer in answers]
+        return [reply.text for reply in self._replies(conversations, sampling, seeds, None)]
+
+    def chat_to_schema(
+        self,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        seeds: Sequence[int],
+        schema: Mapping[str, Any],
+    ) -> list[SchemaReply]:
+        """Return the assistant's next message for each conversation, as JSON of this schema where the server does that.
+
+        Args:
+            conversations: as for ``chat``.
+            sampling: as for ``chat``.
+            seeds: as for ``chat``.
+            schema: of an object; OpenAI wants all properties required and no others allowed.
+
+        Raises:
+            RepliesError: as for ``chat``.
+        """
+        return self._replies(conversations, sampling, seeds, schema)
 
     def models(self) -> list[str]:
         """Return the names of the models that the server lists.
@@ -73,10 +98,26 @@ class OpenAIChat:
             DuologueError: if it cannot be reached, or lists none.
         """
         listed: Any = self._http.one(self._http.ask("GET", "models"))
-        names = [row["id"] for row in _rows(listed, "data") if isinstance(row.get("id"), str)]
+        names = [row["id"] for row in rows(listed, "data") if isinstance(row.get("id"), str)]
         if not names:
             raise DuologueError(f"{self.address} lists no models. Name one: {self.address}#MODEL.")
         return names
+
+    def _replies(
+        self,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        seeds: Sequence[int],
+        schema: Mapping[str, Any] | None,
+    ) -> list[SchemaReply]:
+        bodies = [self._body(c, sampling, seed) for c, seed in zip(conversations, seeds, strict=True)]
+        bodies = [with_schema(body, schema) for body in bodies] if schema is not None else bodies
+        answers = self._http.run([self._ask(body) for body in bodies])
+        replies = [self._reply(answer) for answer in answers]
+        good = [reply for reply in replies if isinstance(reply, SchemaReply)]
+        if len(good) < len(replies):
+            raise RepliesError([r if isinstance(r, DuologueError) else r.text for r in replies])
+        return good
 
     def _body(self, conversation: Sequence[Message], sampling: Sampling, seed: int) -> dict[str, Any]:
         return {
@@ -87,22 +128,51 @@ class OpenAIChat:
             "seed": seed % 2**31,
         }
 
-    def _content(self, answer: Any) -> str:
-        if isinstance(answer, RefusedError) and answer.status == httpx.codes.NOT_FOUND:
-            raise DuologueError(f"{answer.said} {self._other_models()}") from None
-        if isinstance(answer, DuologueError):
-            raise answer
-        choices = _rows(answer, "choices")
-        message = choices[0].get("message") if choices else None
-        content = message.get("content", 0) if isinstance(message, dict) else 0
-        if content is not None and not isinstance(content, str):
-            raise DuologueError(f"{self.address} sent no choices[0].message.content. Check that it serves chat models.")
-        return content or ""
+    async def _ask(self, body: dict[str, Any]) -> tuple[Any, bool]:
+        """Return the server's answer, and whether it took the schema. What it refuses is left out, one by one.
 
-    def _other_models(self) -> str:
+        A field counts as refused once a request went through without it.
+        """
+        left_out = [field for field in body if field in self._refused]
+        for field in left_out:
+            body = without(body, field)
+        while True:
+            try:
+                answer: Any = await self._http.ask("POST", "chat/completions", _always(body))
+            except RefusedError as error:
+                refused = blamed(error, body)
+                if refused is None:
+                    raise
+                left_out.append(refused)
+                body = without(body, refused)
+            else:
+                self._refused.update(left_out)
+                return answer, "response_format" in body
+
+    def _reply(self, answer: tuple[Any, bool] | DuologueError) -> SchemaReply | DuologueError:
+        if isinstance(answer, DuologueError):
+            return self._explained(answer) if isinstance(answer, RefusedError) else answer
+        if only_thought(answer[0]):
+            return DuologueError(
+                f"{self.model} thought and then said nothing. Raise the cap on its tokens, or switch its reasoning off."
+            )
+        text = words_in(answer[0])
+        if text is None:
+            return DuologueError(
+                f"{self.address} sent no choices[0].message.content. Check that it serves chat models."
+            )
+        return SchemaReply(text, answer[1])
+
+    def _explained(self, error: RefusedError) -> DuologueError:
+        """Return the error, or one that names the models that are served if this one is not."""
+        unknown = error.status == httpx.codes.NOT_FOUND
+        if not unknown and not _names(error.said.replace(self.address, ""), self.model):
+            return error
         answers: list[Any] = self._http.run([self._http.ask("GET", "models", retries=0)])
-        names = [str(row["id"]) for row in _rows(answers[0], "data") if "id" in row]
-        return did_you_mean(self.model, names) if names else "Check the URL and the model's name."
+        names = [str(row["id"]) for row in rows(answers[0], "data") if "id" in row]
+        if unknown and not names:
+            return DuologueError(f"{error.said} Check the URL and the model's name.")
+        return DuologueError(f"{error.said} {did_you_mean(self.model, names)}") if self.model not in names else error
 
 
 def _base(url: str) -> httpx.URL:
@@ -114,6 +184,5 @@ def _always(body: dict[str, Any]) -> Any:
     return lambda attempt: body
 
 
-def _rows(answer: Any, name: str) -> list[dict[str, Any]]:
-    rows = answer.get(name) if isinstance(answer, dict) else None
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+def _names(text: str, model: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(model)}(?![\w-])", text) is not None

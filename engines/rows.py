@@ -21,6 +21,20 @@ class RowsError(DuologueError):
         super().__init__(f"{len(failed)} of {len(self.rows)} prompts got no completion. {failed[0]}")
 
 
+class RepliesError(DuologueError):
+    """Some conversations of a call got no reply; the others' are here all the same.
+
+    Attributes:
+        rows: one per conversation, in order: its reply, or why it has none.
+    """
+
+    def __init__(self, rows: Sequence[str | DuologueError]) -> None:
+        self.rows = list(rows)
+        failed = [row for row in self.rows if isinstance(row, DuologueError)]
+        count = f"{len(failed)} of {len(self.rows)} conversations got no reply. " if len(self.rows) > 1 else ""
+        super().__init__(f"{count}{failed[0]}")
+
+
 def check_call(prompts: Sequence[Sequence[int]], sampling: Sampling, seeds: Sequence[int], context_length: int) -> None:
     """Check the arguments of ``Engine.generate``.
 

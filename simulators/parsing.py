@@ -13,6 +13,18 @@ _FENCE = re.compile(r"```\w*\n?|\n?```")
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}|(.))', re.DOTALL)
 _EATEN_TEX = {"\f": "\\f", "\b": "\\b", "\r": "\\r"}
 _CUT_MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)')
+REPLY_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "thought": {"type": "string"},
+        "message": {"type": "string"},
+        "done": {"type": "boolean"},
+        "satisfied": {"type": "boolean"},
+    },
+    "required": ["thought", "message", "done", "satisfied"],
+    "additionalProperties": False,
+}
+"""JSON schema of the reply that ``parse_turn`` reads, in the order in which the prompts ask for it."""
 BLANK = "..."
 """What a user says who said nothing but goes on."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from zlib import crc32
 
 from duologue.engines.base import ChatModel, Completion, Engine, Sampling
-from duologue.engines.rows import RowsError
+from duologue.engines.rows import RepliesError, RowsError
 from duologue.errors import DuologueError
 from duologue.trainers.conversation import Conversation, Reply, TokenRow, encode
 from duologue.types import Message, StopReason
@@ -104,8 +104,12 @@ class ChatAgent:
     def act(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Ask the model for all replies in one call."""
         seeds = [hash_seed("turn", c.seed, len(c.replies)) for c in conversations]
-        texts = self.model.chat([[*self.system, *c.messages] for c in conversations], self.sampling, seeds)
-        return [Reply(text) for text in texts]
+        asked = [[*self.system, *c.messages] for c in conversations]
+        try:
+            found: Sequence[str | DuologueError] = self.model.chat(asked, self.sampling, seeds)
+        except RepliesError as error:  # what failed ends its own dialogue, unscored
+            found = error.rows
+        return [Reply("", error=str(row)) if isinstance(row, DuologueError) else Reply(row) for row in found]
 
 
 class FunctionAgent:

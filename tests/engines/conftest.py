@@ -1,6 +1,8 @@
 """Tokenizers and models small enough to build in a test; nothing is downloaded."""
 
+import gc
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +24,8 @@ from transformers import (
     Qwen3Config,
     Qwen3ForCausalLM,
 )
+
+from tests.engines.openai_standin import Server
 
 os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
 CORPUS = ["user assistant system model what is the answer to this question it is fine hello there thanks a lot"]
@@ -107,3 +111,27 @@ def prompts() -> list[list[int]]:
     """Seven prompts of 1 to 21 tokens."""
     rng = np.random.default_rng(3)
     return [rng.integers(3, VOCABULARY, size=n).tolist() for n in (5, 1, 21, 12, 5, 17, 9)]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    server = Server()
+    thread = threading.Thread(target=server.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield server
+    gc.collect()  # drops clients, which closes their connections
+    server.http.shutdown()
+    server.http.server_close()
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    waited: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr("duologue.engines.http._pause", pause)
+    return waited
