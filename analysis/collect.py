@@ -10,6 +10,7 @@ from pathlib import Path
 from duologue.analysis.config import CollectConfig
 from duologue.analysis.play import OnProgress, VectorEnv, agent_of, env_of, play, starts_of
 from duologue.analysis.store import EvaluationFolder
+from duologue.disk import explains_full_disk
 from duologue.errors import DuologueError
 from duologue.rewards import signature_of
 from duologue.simulators.logs import LoggedDialogue, write_logs
@@ -39,6 +40,7 @@ def collect(
     return collect_counted(config, agent, on_progress).dialogues
 
 
+@explains_full_disk("run the same command without --overwrite: it keeps finished episodes and plays the missing ones.")
 def collect_counted(
     config: CollectConfig, agent: Agent | None = None, on_progress: OnProgress | None = None
 ) -> Collected:

@@ -15,6 +15,7 @@ from duologue.analysis.play import MakeEnv, OnProgress, VectorEnv, agent_of, env
 from duologue.analysis.report import markdown
 from duologue.analysis.store import EvaluationFolder
 from duologue.analysis.summary import EvaluationReport, summarise
+from duologue.disk import explains_full_disk
 from duologue.trainers.agents import Agent, ChatAgent, TokenAgent
 
 TEST_TASKS = {"MathChat": "math:level=1,split=test", "MediumDocEditChat": "documents:length=short,split=test"}
@@ -23,6 +24,7 @@ _OBJECT: dict[str, Any] = dict.fromkeys(("simulator", "tasks", "max_turns"))
 """What a configuration does not say about an environment that was given as an object."""
 
 
+@explains_full_disk("run the same command without --overwrite: it keeps finished episodes and plays the missing ones.")
 def evaluate(
     config: EvaluateConfig,
     agent: Agent | None = None,

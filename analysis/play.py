@@ -10,6 +10,7 @@ import gymnasium as gym
 
 from duologue.analysis.config import RolloutConfig
 from duologue.analysis.store import EpisodeFile
+from duologue.disk import explains_full_disk
 from duologue.envs.making import named_errors
 from duologue.errors import DuologueError
 from duologue.trainers.agent_spec import make_agent
@@ -69,6 +70,7 @@ def starts_of(seed: int, episodes: int) -> list[Start]:
     return [Start(hash_seed("env", seed, i), hash_seed("agent", seed, i)) for i in range(episodes)]
 
 
+@explains_full_disk("remove the file and run the same command: a rollout begins again.")
 def rollout(config: RolloutConfig, agent: Agent | None = None, on_progress: OnProgress | None = None) -> list[Episode]:
     """Play episodes, write each to ``config.output`` as it ends, and return them in the order of their starts.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from duologue.disk import write_whole
 from duologue.errors import DuologueError
 from duologue.types import Episode
 
@@ -91,9 +92,7 @@ class EvaluationFolder:
 
     def write(self, name: str, text: str) -> None:
         """Write a file whole or not at all."""
-        partial = self.path / f"{name}.partial"
-        partial.write_text(text + "\n", encoding="utf-8")
-        partial.replace(self.path / name)
+        write_whole(self.path / name, text + "\n")
 
 
 def _identity(marker: Path) -> str:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from duologue.disk import write_whole
 from duologue.errors import DuologueError
 from duologue.simulators._random import short_hash
 from duologue.simulators.calibrated_layout import DECISIONS
@@ -36,7 +37,7 @@ class CalibrationNote:
     def write(self, folder: Path) -> None:
         """Write the note into a folder. It is written last: a folder with one is complete."""
         more = {"format": _FORMAT, "decisions": list(DECISIONS), "prompt_hash": short_hash(self.prompt)}
-        (folder / FILE).write_text(json.dumps({**asdict(self), **more}, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        write_whole(folder / FILE, json.dumps({**asdict(self), **more}, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_note(folder: Path) -> CalibrationNote:

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from duologue.disk import explains_full_disk
 from duologue.engines.chat import ChatFormat
 from duologue.engines.models import LoadedModel, load_model
 from duologue.errors import DuologueError
@@ -31,6 +32,7 @@ _LONGEST_TURN = 512
 """Most tokens of a sampled user turn, even if somebody in the logs pasted more."""
 
 
+@explains_full_disk("run the same command: it calibrates anew, over what is half written.")
 def calibrate(
     config: CalibrateConfig,
     dialogues: Sequence[LoggedDialogue] | None = None,

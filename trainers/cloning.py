@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from duologue.disk import explains_full_disk
 from duologue.engines.chat import ChatFormat
 from duologue.engines.models import LoadedModel, load_model
 from duologue.errors import DuologueError
@@ -23,6 +24,7 @@ from duologue.types import Message, alternates
 __all__ = ["CloningConfig", "as_reply", "clone", "training_rows"]
 
 
+@explains_full_disk("run the same command: it trains anew, over what is half written.")
 def clone(
     config: CloningConfig, dialogues: Sequence[Sequence[Message]] | None = None, loaded: LoadedModel | None = None
 ) -> Path:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,15 @@ class JsonLines:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
     def keep(self, wanted: Callable[[Mapping[str, Any]], bool]) -> None:
-        """Drop the rows that a resumed run will write again, and what was half written."""
+        """Cut the file before the first row that a resumed run will write again, or that was half written.
+
+        In place, since a full disk has no room for a copy.
+        """
         if not self.path.exists():
             return
-        partial = self.path.with_suffix(".partial")
-        with partial.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in self if wanted(row))
-        os.replace(partial, self.path)
+        with self.path.open("r+b") as file:
+            whole = takewhile(lambda line: line.endswith(b"\n") and wanted(json.loads(line)), file)
+            file.truncate(sum(map(len, whole)))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Read the complete rows."""

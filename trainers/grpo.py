@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
+from transformers.trainer_utils import rotate_checkpoints
 from trl import GRPOTrainer
 
 from duologue.errors import DuologueError
@@ -18,6 +20,7 @@ from duologue.trainers.batches import micro_batches
 from duologue.trainers.correction import truncated_ratio
 from duologue.trainers.metrics import dialogue_metrics, flat_groups
 from duologue.trainers.policy_head import can_gather, gathered, labelled
+from duologue.trainers.run_folder import written_aside
 from duologue.types import Episode
 
 Play = Callable[[Sequence[dict[str, Any]], int, bool], list[Episode]]
@@ -35,7 +38,7 @@ class DialogueOptions:
     drop_flat_groups: bool
     max_empty_steps: int
     logprob_tolerance: float
-    """Largest mean |recomputed - sampled| log-probability on the first batch, in nats."""
+    """Largest mean |recomputed - sampled| log-probability in nats: of the first batch, with ``ratio_cap`` of each."""
     ratio_cap: float | None = None
     """Weigh each token by min(exp(recomputed - sampled), cap), as where a server samples; None = do not."""
 
@@ -53,6 +56,7 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         self._rewards: list[float | None] = []  # of all processes
         self._empty_steps = 0
         self._checked = False
+        self._aside: Path | None = None
         self._trained: torch.Tensor | None = None
         self._micro_batches: list[dict[str, torch.Tensor]] = []
         super().__init__(*args, reward_funcs=[episode_reward], **trl_arguments)
@@ -127,6 +131,25 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             [],
         )
 
+    def _get_output_dir(self, trial: Any) -> str:
+        return str(self._aside or super()._get_output_dir(trial))
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Write a checkpoint aside and move it when it is whole, so that no half one is ever found."""
+        if self.args.push_to_hub:  # an upload that goes on in the background reads what is written here
+            super()._save_checkpoint(model, trial)
+            return
+        folder = Path(super()._get_output_dir(trial))
+        with written_aside(folder, f"checkpoint-{self.state.global_step}", self.accelerator) as aside:
+            self._aside = aside.parent
+            try:
+                super()._save_checkpoint(model, trial)
+            finally:
+                self._aside = None
+        if self.args.should_save:
+            best, limit = self.state.best_model_checkpoint, self.args.save_total_limit
+            rotate_checkpoints(str(folder), save_total_limit=limit, best_model_checkpoint=best, use_mtime=True)
+
     def _own(self, everything: Any) -> Any:
         """Return this process's share of what is in order of processes."""
         each = len(everything) // self.accelerator.num_processes
@@ -163,21 +186,27 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _check_sampling(self, output: dict[str, Any]) -> None:
         """Compare, once, the log-probabilities of sampling with those that training recomputes."""
-        if self._checked or not self.model.training:
+        if self._checked or not self.model.training or self.options.ratio_cap is not None:
             return
         mask = (output["completion_mask"] * output["tool_mask"]).bool()
         self._checked = bool(self.accelerator.gather(mask.sum()).any())
-        if not self._checked:
-            return
-        difference = self._recomputed(output)[mask] - output["sampling_per_token_logps"][mask]
-        total, count = self.accelerator.gather(torch.stack([difference.abs().sum(), mask.sum()])).view(-1, 2).sum(0)
-        mean = float(total / count)
+        if self._checked:
+            self._compare((self._recomputed(output) - output["sampling_per_token_logps"])[mask])
+
+    def _compare(self, difference: torch.Tensor) -> None:
+        """Log the mean size of differences of log-probabilities, (N,) over all processes.
+
+        Raises:
+            DuologueError: if it is beyond the tolerance.
+        """
+        own = torch.stack([difference.abs().sum(), difference.new_tensor(float(difference.numel()))])
+        total, count = self.accelerator.gather(own).view(-1, 2).sum(0)
+        mean = float(total / count.clamp(min=1))
         self._metrics["train"]["sampling/logp_difference"].append(mean)
         if mean > self.options.logprob_tolerance:
             raise DuologueError(
-                f"Sampled and recomputed log-probabilities differ by {mean:.3g} nats per token on the first batch, so "
-                "training would not see what was sampled. Check that engine and trainer share weights, temperature "
-                "and dropout 0."
+                f"Sampled and recomputed log-probabilities differ by {mean:.3g} nats per token, so training would not "
+                "see what was sampled. Check that engine and trainer share weights, temperature and dropout 0."
             )
 
     def _correct(self, output: dict[str, Any]) -> None:
@@ -187,7 +216,9 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         mask = output["completion_mask"] * output["tool_mask"]
         old = output.get("old_per_token_logps")
         old = self._recomputed(output) if old is None else old
-        ratio = truncated_ratio(old, output["sampling_per_token_logps"], mask, self.options.ratio_cap)
+        sampled = output["sampling_per_token_logps"]
+        self._compare((old - sampled)[mask.bool()])
+        ratio = truncated_ratio(old, sampled, mask, self.options.ratio_cap)
         output["advantages"] = output["advantages"].unsqueeze(1) * ratio
         capped = ((ratio >= self.options.ratio_cap) * mask).sum() / mask.sum().clamp(min=1)
         self._metrics["train"]["sampling/ratio_capped"].append(float(capped))

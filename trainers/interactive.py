@@ -17,6 +17,7 @@ from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig
 
 import duologue.envs  # noqa: F401  (registers the environments)
+from duologue.disk import explained_full_disk
 from duologue.engines.chat import ChatFormat
 from duologue.engines.hf import TransformersEngine
 from duologue.engines.models import LoadedModel, load_model
@@ -39,7 +40,7 @@ from duologue.trainers.processes import (
 )
 from duologue.trainers.progress import MetricsLog, ProgressLine, quiet_console
 from duologue.trainers.rollout import Rollout, Start
-from duologue.trainers.run_folder import claim
+from duologue.trainers.run_folder import claim, how_to_go_on, step_of, written_aside
 from duologue.trainers.served import ServedPolicy
 from duologue.trainers.sharding import check_sharding, sharded, whole_weights
 from duologue.types import Episode
@@ -104,18 +105,20 @@ class InteractiveTrainer:
         Raises:
             DuologueError: if the output folder holds another run, if no token could be trained on for
                 ``max_empty_steps`` steps, or if sampling and training disagree about log-probabilities.
+            DiskFullError: if there is no room for a file; the message says from which step the next call goes on.
         """
-        checkpoint = first_alone(self._begin)
-        with quiet_console():
-            self.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        final = self.output / "final"
-        self.trainer.save_model(str(final))
-        first_alone(lambda: self.loaded.tokenizer.save_pretrained(str(final)))
-        return final
+        with explained_full_disk(self.output, lambda: how_to_go_on(self.config)):
+            checkpoint = first_alone(self._begin)
+            with quiet_console():
+                self.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+            with written_aside(self.output, "final", self.trainer.accelerator) as final:
+                self.trainer.save_model(str(final))
+                first_alone(lambda: self.loaded.tokenizer.save_pretrained(str(final)))
+        return self.output / "final"
 
     def _begin(self) -> Path | None:
         checkpoint = claim(self.config, self.data)
-        done = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
+        done = step_of(checkpoint) if checkpoint else 0
         self.episodes.keep(lambda row: row["step"] < done)
         self.metrics.keep(lambda row: row["step"] <= done)
         return checkpoint

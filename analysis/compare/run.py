@@ -13,6 +13,7 @@ from duologue.analysis.compare.plan import plan
 from duologue.analysis.compare.preset import load_preset
 from duologue.analysis.compare.stages import OnStage, run_stages, write_json
 from duologue.analysis.plan.shape import Machine
+from duologue.disk import explains_full_disk, write_whole
 from duologue.envs.tasks.spec import make_tasks
 from duologue.errors import DuologueError, MissingExtraError
 from duologue.simulators.spec import make_simulator
@@ -31,6 +32,7 @@ def planned(config: CompareConfig) -> Plan:
     return plan(config, load_preset(config))
 
 
+@explains_full_disk("run the same command: finished stages are kept, and it goes on with the one that was begun.")
 def compare(config: CompareConfig, on_stage: OnStage | None = None) -> dict[str, Any]:
     """Run every arm on equal budgets, evaluate every policy with every user, and write what came of it.
 
@@ -110,4 +112,4 @@ def check_parts(made: Plan, config: CompareConfig) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    path.write_text(text + "\n", encoding="utf-8")
+    write_whole(path, text + "\n")

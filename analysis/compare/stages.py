@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from duologue.disk import write_whole
 from duologue.errors import DuologueError
 
 Facts = dict[str, Any]
@@ -108,7 +109,7 @@ def _perform(stage: Stage, folder: Path, inputs: Mapping[str, Any]) -> Done:
     marker = folder / "inputs.json"
     attempts = 1 + (json.loads(marker.read_text(encoding="utf-8"))["attempts"] if marker.is_file() else 0)
     if not stage.resumes and marker.is_file():
-        shutil.rmtree(folder)
+        _empty(folder, marker)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(marker, {**inputs, "attempts": attempts})
     started = time.monotonic()
@@ -117,6 +118,15 @@ def _perform(stage: Stage, folder: Path, inputs: Mapping[str, Any]) -> Done:
     done = Done(time.monotonic() - started, attempts, facts)
     write_json(folder / "done.json", asdict(done))
     return done
+
+
+def _empty(folder: Path, marker: Path) -> None:
+    """Remove all but the file that says whose folder it is, so that a process may die here, too."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path != marker:
+            path.unlink()
 
 
 @contextmanager
@@ -156,7 +166,7 @@ def _defaults(config: Any, settings: Mapping[str, Any]) -> set[str]:
 def _check_same(folder: Path, name: str, inputs: Mapping[str, Any]) -> None:
     marker = folder / "inputs.json"
     if not marker.is_file():
-        if folder.is_dir() and any(path.is_file() for path in folder.iterdir()):
+        if folder.is_dir() and any(path.is_file() and path.suffix != ".partial" for path in folder.iterdir()):
             raise DuologueError(f"{folder} holds files of something else. Give another --output.")
         return
     there = json.loads(marker.read_text(encoding="utf-8"))
@@ -179,6 +189,4 @@ def _changes(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file whole or not at all."""
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")

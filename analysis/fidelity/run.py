@@ -23,6 +23,7 @@ from duologue.analysis.fidelity.report import FidelityReport
 from duologue.analysis.fidelity.tables import markdown
 from duologue.analysis.fidelity.telling import require_extra
 from duologue.analysis.fidelity.turns import talk_of_log, unprompted
+from duologue.disk import write_whole
 from duologue.errors import DuologueError
 from duologue.rewards import signature_of
 from duologue.simulators.base import Simulator
@@ -158,9 +159,7 @@ def _signature(config: FidelityConfig, people: People, agent: Agent) -> str:
 def _write(report: FidelityReport, folder: Path) -> None:
     texts = {"fidelity.json": json.dumps(report.to_json(), indent=2), "table.md": markdown(report)}
     for name, text in texts.items():
-        partial = folder / f"{name}.partial"
-        partial.write_text(text + "\n", encoding="utf-8")
-        partial.replace(folder / name)
+        write_whole(folder / name, text + "\n")
     distances(report, folder / "distances.png")
 
 

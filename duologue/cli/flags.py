@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from duologue.disk import explained_full_disk
 from duologue.errors import DuologueError, did_you_mean
 from duologue.values import checked_value, plain_type
 
@@ -31,7 +32,7 @@ def configured(
 
     def decorate(run: Callable[[Config], None]) -> Callable[..., None]:
         def command(config: Path | None, **flags: Any) -> None:  # Typer passes exactly the parameters made below
-            with_clean_errors(lambda: run(load_config(make, config, flags)))
+            with_clean_errors(lambda: _run(run, load_config(make, config, flags)))
 
         made = parameters(make, positional)
         command.__doc__ = run.__doc__
@@ -40,6 +41,11 @@ def configured(
         return command
 
     return decorate
+
+
+def _run(run: Callable[[Config], None], config: Config) -> None:
+    with explained_full_disk(str(getattr(config, "output", ".")), "run the same command again."):
+        run(config)
 
 
 def with_clean_errors(run: Callable[[], None]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from duologue.disk import whole_file
 from duologue.errors import DuologueError
 from duologue.simulators.logs.dialogue import LoggedDialogue
 from duologue.simulators.logs.language import other_scripts
@@ -24,11 +25,9 @@ def write_logs(path: str | Path, dialogues: Iterable[LoggedDialogue]) -> Path:
     """Write dialogues, one JSON object a line, whole or not at all."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.partial")
-    with partial.open("w", encoding="utf-8") as file:
+    with whole_file(path) as file:
         for dialogue in dialogues:
             file.write(json.dumps(dialogue.to_json(), ensure_ascii=False) + "\n")
-    partial.replace(path)
     return path
 
 
