@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from duologue.engines.base import Completion, Sampling
+from duologue.engines.base import Completion, Engine, Sampling
 from duologue.errors import DuologueError
 from duologue.simulators._random import derive_seed, short_hash, turn_seed
 from duologue.simulators.calibrated_folder import read_note
@@ -18,6 +18,7 @@ from duologue.types import Act, Dialogue, StopReason, UserTurn
 
 if TYPE_CHECKING:
     from duologue.engines.models import LoadedModel
+    from duologue.engines.sglang import SGLangEngine
 
 _SEED_BITS = 31
 
@@ -30,7 +31,7 @@ class CalibratedUser:
     was fitted. All dialogues of a call are one batch; each turn has a random stream of its own.
 
     An adapter is put on a base that is in memory already if that base is frozen (a policy with LoRA), else on a copy of
-    its own.
+    its own. With a SGLang engine the adapter is loaded by its server, beside the policy's if that is the same server.
 
     Notes: ``unparsed`` (no decision line: the user goes on), ``cut`` (the cap on a turn's tokens bit; the turn is
     kept), ``resampled`` (said nothing but went on, and was asked once more), ``blank`` (said nothing again: the text
@@ -42,9 +43,12 @@ class CalibratedUser:
         dtype: of the weights, as ``load_model`` takes it.
         device: a torch device; None = the accelerator if there is one.
         loaded: the folder's model in memory; the default loads it.
+        engine: a SGLang server of the base (for a user without adapter: of the folder itself) that samples instead of
+            this process. Then no model is loaded here.
 
     Raises:
-        DuologueError: if the folder is missing or incomplete, or was calibrated for another environment.
+        DuologueError: if the folder is missing or incomplete, was calibrated for another environment, or the server
+            does not serve it.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class CalibratedUser:
         dtype: str = "auto",
         device: str | None = None,
         loaded: LoadedModel | None = None,
+        engine: SGLangEngine | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.note = read_note(self.folder)
@@ -65,19 +70,42 @@ class CalibratedUser:
             )
         from duologue.engines.chat import ChatFormat
         from duologue.engines.hf import TransformersEngine
-        from duologue.engines.models import load_model
+        from duologue.engines.models import load_model, load_tokenizer
 
         path = str(self.folder.resolve())
-        self.loaded = loaded or load_model(path, dtype=dtype, device=device, share_base=True)
-        self.chat = ChatFormat(self.loaded.tokenizer)
-        pad = self.loaded.tokenizer.pad_token_id
-        self.engine = TransformersEngine(self.loaded.model, pad if isinstance(pad, int) else self.chat.end_of_turn_id)
+        self._loaded: LoadedModel | None = None
+        self.engine: Engine
+        if engine:
+            self.chat = ChatFormat(load_tokenizer(path))
+            self.engine, self._name = _serving(engine, self.folder), engine.signature
+        else:
+            self._loaded = loaded or load_model(path, dtype=dtype, device=device, share_base=True)
+            self.chat = ChatFormat(self.loaded.tokenizer)
+            pad = self.loaded.tokenizer.pad_token_id
+            pad = pad if isinstance(pad, int) else self.chat.end_of_turn_id
+            self.engine, self._name = TransformersEngine(self.loaded.model, pad), self.loaded.signature
         self.sampling = Sampling(max_new_tokens=self.note.max_new_tokens, temperature=1.0)
 
     @property
+    def is_local(self) -> bool:
+        """Return True if the model is in this process, False if a server samples."""
+        return self._loaded is not None
+
+    @property
+    def loaded(self) -> LoadedModel:
+        """Return the model in this process.
+
+        Raises:
+            DuologueError: if a server samples instead.
+        """
+        if self._loaded is None:
+            raise DuologueError("This user's model is on a server. Make it from its folder alone to have it here.")
+        return self._loaded
+
+    @property
     def signature(self) -> str:
-        """Return name, weights hash and dtype of the model, and the prompt's hash."""
-        return f"calibrated:{self.loaded.signature}|prompt:{short_hash(self.note.prompt)}"
+        """Return name and weights hash of the model, its dtype or server, and the prompt's hash."""
+        return f"calibrated:{self._name}|prompt:{short_hash(self.note.prompt)}"
 
     def respond(self, dialogues: Sequence[Dialogue]) -> list[UserTurn]:
         """Return the user's next turn for each dialogue.
@@ -107,6 +135,18 @@ class CalibratedUser:
         turn, decided = parse_output(text)
         stop = DECISIONS[turn.decision]
         return UserTurn(turn.text, stop, _acts(stop), notes if decided else {**notes, "unparsed": 1.0})
+
+
+def _serving(engine: SGLangEngine, folder: Path) -> SGLangEngine:
+    """Have a server sample from a folder's weights: load the adapter, or check that the whole model is its base."""
+    if (folder / "adapter_config.json").is_file():
+        engine.sync_adapter(folder, 0)
+    elif Path(engine.model_path).resolve() != folder.resolve():
+        raise DuologueError(
+            f"{engine.address} serves {engine.model_path}, but the user in {str(folder)!r} has weights of its own. "
+            f"Start a server with --model-path {folder}, or calibrate an adapter (--lora-rank)."
+        )
+    return engine
 
 
 def _acts(stop: StopReason | None) -> tuple[Act, ...]:

@@ -16,8 +16,9 @@ def make_simulator(spec: str | Simulator, env: str) -> Simulator:
     Args:
         spec: an instance, ``"scripted"``, ``"scripted:held-out"``, ``"scripted:default,sycophancy=0.5"`` (a mix, then
             rates, as ``personas.find_mix`` reads them), ``"prompted:MODEL"`` (model id, folder or URL, as
-            ``duologue.engines.make_chat_model`` takes it), ``"calibrated:FOLDER"`` (output of ``duologue calibrate``),
-            ``"human"``, ``"replay:FILE.jsonl"`` (episodes).
+            ``duologue.engines.make_chat_model`` takes it), ``"calibrated:FOLDER"`` (output of ``duologue calibrate``;
+            ``"calibrated:sglang:URL#FOLDER"`` if a SGLang server samples), ``"human"``,
+            ``"replay:FILE.jsonl"`` (episodes).
         env: ``"MathChat"`` or ``"MediumDocEditChat"``, with or without its version.
 
     Raises:
@@ -76,13 +77,20 @@ def _prompted(model: str, env: str) -> Simulator:
     return GuardedUser(PromptedUser(make_chat_model(model), env))
 
 
-def _calibrated(folder: str, env: str) -> Simulator:
+def _calibrated(argument: str, env: str) -> Simulator:
+    from duologue.engines.spec import is_engine, make_engine, model_in
+
+    folder = model_in(argument) if is_engine(argument) else argument
     if not folder:
-        raise DuologueError("'calibrated' needs a folder. Write 'calibrated:FOLDER', the output of duologue calibrate.")
+        raise DuologueError(
+            "'calibrated' needs a folder. Write 'calibrated:FOLDER', the output of duologue calibrate, or "
+            "'calibrated:sglang:URL#FOLDER' if a server samples."
+        )
     from duologue.simulators.calibrated import CalibratedUser
     from duologue.simulators.guards import GuardedUser
 
-    return GuardedUser(CalibratedUser(folder, env), mend=False)
+    engine = make_engine(argument) if is_engine(argument) else None
+    return GuardedUser(CalibratedUser(folder, env, engine=engine), mend=False)
 
 
 def _human(argument: str, env: str) -> Simulator:

@@ -36,7 +36,7 @@ def foretold(simulator: Simulator, dialogues: Sequence[LoggedDialogue]) -> dict[
 
     user = simulator.user if isinstance(simulator, GuardedUser) else simulator
     if isinstance(user, CalibratedUser):
-        return _calibrated(user, dialogues)
+        return _calibrated(user, dialogues) if user.is_local else None
     if isinstance(user, PromptedUser) and hasattr(user.model, "engine"):
         return _prompted(user, dialogues)
     return None

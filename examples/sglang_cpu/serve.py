@@ -31,7 +31,8 @@ CPU_FLAGS = {
     "--max-total-tokens": "20000",
     "--host": "127.0.0.1",
 }
-"""What differs from SGLang's defaults; flags on the command line win."""
+"""What differs from SGLang's defaults, beside ``--sleep-on-idle`` (which leaves the cores to whoever trains); flags on
+the command line win."""
 
 
 def define_torchvision_operators() -> None:
@@ -79,7 +80,11 @@ def patch() -> None:
 def with_cpu_flags(given: list[str]) -> list[str]:
     """Return the command line with the flags that a CPU needs, where it does not say otherwise."""
     named = {flag.partition("=")[0] for flag in given}
-    return [*given, *(word for flag, value in CPU_FLAGS.items() if flag not in named for word in (flag, value))]
+    return [
+        "--sleep-on-idle",
+        *given,
+        *(word for flag, value in CPU_FLAGS.items() if flag not in named for word in (flag, value)),
+    ]
 
 
 patch()

@@ -10,6 +10,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import Gemma3ForCausalLM, Gemma3TextConfig, Qwen3Config, Qwen3ForCausalLM
 
+from duologue.engines.hf import TransformersEngine
 from duologue.engines.models import LoadedModel, load_model
 from duologue.engines.shared import base_tensors, frozen_base, second_tree
 from duologue.simulators import CalibratedUser
@@ -86,6 +87,7 @@ def test_training_the_policy_leaves_the_user_alone(load: Load, user_folder: Path
         optimizer.zero_grad()
     assert not torch.equal(logits(policy), start)
     assert torch.equal(logits(user.loaded.model), before)
+    assert isinstance(user.engine, TransformersEngine)
     user.engine.flush()
     assert user.respond(asked) == said
 

@@ -200,4 +200,6 @@ def test_notes_read_back(tmp_path: Path) -> None:
 
 def test_a_model_in_memory_is_taken(folder: Path, load: Callable[[], LoadedModel]) -> None:
     loaded = load()
-    assert CalibratedUser(folder, loaded=loaded).engine.model is loaded.model
+    user = CalibratedUser(folder, loaded=loaded)
+    assert user.is_local
+    assert user.loaded.model is loaded.model

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from duologue.engines.models import default_model_folder
-from tests.servers.sglang_process import MISSING, PYTHON, SGLangProcess
+from examples.sglang_cpu.process import MISSING, PYTHON, SGLangProcess
 
 
 @pytest.fixture(scope="session")
@@ -14,7 +14,17 @@ def sglang_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SGLangPr
     if not PYTHON.is_file():
         pytest.skip(MISSING)
     log = tmp_path_factory.mktemp("sglang") / "log"
-    server = SGLangProcess(default_model_folder(), log, "--dtype", "float32", "--enable-lora", "--max-lora-rank", "16")
+    server = SGLangProcess(
+        default_model_folder(),
+        log,
+        "--dtype",
+        "float32",
+        "--enable-lora",
+        "--max-lora-rank",
+        "16",
+        "--lora-target-modules",
+        "all",
+    )
     server.start()
     yield server
     server.end()

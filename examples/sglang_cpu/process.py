@@ -1,4 +1,4 @@
-"""A real SGLang server on CPU, as ``make sglang`` installs it, that tests may stop, kill and start again."""
+"""A SGLang server on CPU in processes of its own: start it, end it, and, for tests, break it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ _STARTING = 240.0
 
 
 class SGLangProcess:
-    """One server with its worker processes, in a process group of its own."""
+    """One server with its worker processes, in a process group of its own.
+
+    Args:
+        model: folder of the model.
+        log: file that takes what the server prints.
+        flags: SGLang's.
+    """
 
     def __init__(self, model: str | Path, log: Path, *flags: str) -> None:
         self.port = free_port()
@@ -38,18 +44,20 @@ class SGLangProcess:
             self.wait()
 
     def wait(self) -> None:
-        """Wait until it answers."""
-        assert self._process
+        """Wait until it answers.
+
+        Raises:
+            RuntimeError: if it ends instead, or takes too long; with the end of its log.
+        """
         ends = time.monotonic() + _STARTING
-        while time.monotonic() < ends:
-            assert self._process.poll() is None, self.log.read_text()[-3000:]
+        while time.monotonic() < ends and self._process and self._process.poll() is None:
             try:
                 if httpx.get(f"{self.url}/health", timeout=5).status_code == httpx.codes.OK:
                     return
             except httpx.HTTPError:
                 pass
             time.sleep(0.5)
-        raise AssertionError(f"no answer in {_STARTING:g} s\n{self.log.read_text()[-3000:]}")
+        raise RuntimeError(f"The server did not come up. The end of {self.log}:\n{self.log.read_text()[-3000:]}")
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to all its processes: SIGKILL to end them, SIGSTOP to make them silent."""
