@@ -280,12 +280,12 @@ def base_url(url: str, default_path: str, example: str) -> httpx.URL:
 
 
 def said_in(response: httpx.Response) -> str:
-    """Return what the server gives as the reason: {"error": {"message": …}} by custom, {"detail": …} in FastAPI."""
+    """Return what the server gives as the reason: {"error": {"message": …}}, "message" or "detail"."""
     try:
         answer = response.json()
-        error = answer["error"] if "error" in answer else answer["detail"]
+        error = next(answer[name] for name in ("error", "message", "detail") if name in answer)
         return str(error["message"] if isinstance(error, dict) else error)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, StopIteration):
         return response.text
 
 

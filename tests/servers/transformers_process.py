@@ -1,0 +1,124 @@
+"""A real ``transformers serve`` of a model made up here, that tests may silence, kill and start again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import httpx
+import torch
+from tokenizers import AddedToken, Tokenizer
+from tokenizers.decoders import ByteLevel as ByteLevelDecoder
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
+from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+MISSING = [name for name in ("fastapi", "uvicorn", "openai") if find_spec(name) is None]
+"""What is not installed of what it needs."""
+_STARTING = 120.0
+_TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def make_model(folder: Path) -> Path:
+    """Save a model of random weights that writes ASCII up to the cap on its tokens."""
+    letters = sorted(ByteLevel.alphabet())
+    core = Tokenizer(BPE(vocab={letter: i for i, letter in enumerate(letters)}, merges=[]))
+    core.pre_tokenizer, core.decoder = ByteLevel(add_prefix_space=False), ByteLevelDecoder()
+    core.add_special_tokens([AddedToken(token, special=True) for token in ("<|im_start|>", "<|im_end|>")])
+    fast: Any = PreTrainedTokenizerFast
+    tokenizer = fast(tokenizer_object=core, eos_token="<|im_end|>", pad_token="<|im_end|>", chat_template=_TEMPLATE)
+    unsaid = [i for i, letter in enumerate(letters) if not "!" <= letter <= "z"] + [len(letters), len(letters) + 1]
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=8192,
+        initializer_range=0.3,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = LlamaForCausalLM(config)
+    settings: Any = GenerationConfig
+    model.generation_config = settings(
+        do_sample=True, top_k=0, suppress_tokens=unsaid, eos_token_id=tokenizer.eos_token_id
+    )
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+class TransformersProcess:
+    """One server, in a process group of its own."""
+
+    def __init__(self, model: Path, log: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = log
+        program = "from transformers.cli.transformers import main; main()"
+        flags = [str(model), "--device", "cpu", "--dtype", "float32", "--host", "127.0.0.1", "--port", port]
+        self._command = [sys.executable, "-c", program, "serve", *flags]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, wait: bool = True) -> None:
+        """Start, at the same port as before."""
+        env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, env=env, start_new_session=True)
+        if wait:
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until it answers."""
+        assert self._process
+        ends = time.monotonic() + _STARTING
+        while time.monotonic() < ends:
+            assert self._process.poll() is None, self.log.read_text()[-3000:]
+            try:
+                if httpx.get(f"{self.url}/health", timeout=5).status_code == httpx.codes.OK:
+                    return
+            except httpx.HTTPError:
+                pass
+            time.sleep(0.2)
+        raise AssertionError(f"no answer in {_STARTING:g} s\n{self.log.read_text()[-3000:]}")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal: SIGKILL to end it, SIGSTOP to make it silent, SIGCONT to let it go on."""
+        assert self._process
+        os.killpg(self._process.pid, number)
+        if number == signal.SIGKILL:
+            self._process.wait()
+            self._process = None
+
+    def requests(self) -> int:
+        """Return how many chats it has begun, as its log says."""
+        return self.log.read_text().count("[Request received]")
+
+    def wait_for_requests(self, count: int) -> None:
+        """Wait until so many chats have begun."""
+        ends = time.monotonic() + 30
+        while self.requests() < count:
+            assert time.monotonic() < ends, self.log.read_text()[-3000:]
+            time.sleep(0.01)
+
+    def end(self) -> None:
+        """Kill it, if it runs."""
+        if self._process:
+            self.signal(signal.SIGKILL)
