@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from duologue.disk import explains_full_disk
 from duologue.errors import DuologueError
 from duologue.trainers.config import with_help
 from duologue.types import Message
@@ -67,6 +68,7 @@ class ScratchConfig:
             raise DuologueError(f"learning_rate is {self.learning_rate!r}. Set it to a number between 0 and 1.")
 
 
+@explains_full_disk("run the same command: it trains anew, over what is half written.")
 def pretrain(
     config: ScratchConfig, dialogues: Sequence[Sequence[Message]] | None = None, on_step: OnStep | None = None
 ) -> Path:
@@ -126,8 +128,12 @@ def _save(loaded: LoadedModel, output: Path, card: str) -> None:
     output.mkdir(parents=True, exist_ok=True)
     loaded.tokenizer.save_pretrained(str(output))
     (output / "README.md").write_text(card, encoding="utf-8")
-    with without_bars():
-        loaded.model.save_pretrained(str(output))
+    try:
+        with without_bars():
+            loaded.model.save_pretrained(str(output))
+    except BaseException:
+        (output / "config.json").unlink(missing_ok=True)  # it is written first, and says that there is a model
+        raise
 
 
 def _card(

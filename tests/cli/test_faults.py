@@ -64,7 +64,8 @@ def episodes(file: Path) -> dict[int, dict[str, Any]]:
 
 def until_there_is_room(disk: Any, file: Path, expected: dict[int, dict[str, Any]], *command: str) -> list[int]:
     """Call with more and more room; return how many dialogues each refusal left, all of them as they should be."""
-    room, left = 0, []
+    room = 0
+    left: list[int] = []
     while True:
         with disk.full(room):
             result = call(*command)

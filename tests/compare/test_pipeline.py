@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from duologue.analysis.compare import CompareConfig, compare
 from duologue.analysis.compare import run as run_module
 from duologue.analysis.compare.run import planned
 from duologue.analysis.compare.stages import Done, Stage
+from duologue.disk import DiskFullError
 from duologue.engines.hf import TransformersEngine
 from duologue.errors import DuologueError
 
@@ -147,6 +149,30 @@ def test_a_process_that_is_killed_goes_on_to_the_same_numbers(
     assert not (output / "results.json").exists()
     subprocess.run(command, env=environment, check=True, capture_output=True)
     found = json.loads((output / "results.json").read_text())
+    expected = json.loads(json.dumps(whole[1]))
+    for policy in ("base", "naive"):
+        assert found["arms"][policy] == expected["arms"][policy]
+        assert found["matrix"][policy].items() <= expected["matrix"][policy].items()
+
+
+@pytest.mark.slow
+def test_a_full_disk_ends_a_stage_and_the_next_call_comes_to_the_same_numbers(
+    whole: tuple[Path, dict[str, Any]], small_disk: Any
+) -> None:
+    """With more and more room, from none at all; every refusal keeps the stages that are done."""
+    given, room, done = config(small_disk.folder / "out", arms="base,naive"), 0, [0]
+    while True:
+        try:
+            with small_disk.full(room):
+                found = compare(given)
+            break
+        except DiskFullError as error:
+            said = str(error)
+        assert re.search(r"could not be written: .* Then run the same command( without --overwrite)?: .*\.$", said)
+        done.append(len(list(small_disk.folder.rglob("done.json"))))
+        room = (room or 8192) * 2
+    assert done == sorted(done)
+    assert len(set(done)) > 2
     expected = json.loads(json.dumps(whole[1]))
     for policy in ("base", "naive"):
         assert found["arms"][policy] == expected["arms"][policy]

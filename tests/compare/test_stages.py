@@ -1,6 +1,7 @@
 """Stages are done once, in order, whatever interrupts them."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
 from functools import partial
@@ -157,3 +158,46 @@ def test_time_left_is_what_the_kind_usually_takes() -> None:
     assert seconds_left(stages, done) == 100.0  # nobody knows yet what cloning takes
     assert seconds_left(stages[2:], {"seed-0/clone": Done(1.0, 1, {})}) is None
     assert seconds_left(stages[:1], {"logs": Done(1.0, 1, {})}) == 0.0
+
+
+def test_a_stage_that_found_no_room_to_begin_can_begin_later(world: World, small_disk: Any) -> None:
+    """Its folder may then exist without saying whose it is."""
+    world.root = small_disk.folder / "out"
+    with small_disk.full(0), pytest.raises(OSError, match=r"No space|too large"):
+        run_stages(world.root, world.stages())
+    assert world.ran == []
+    (world.root / "first" / "inputs.json.partial").write_text("{")  # as a kill leaves it
+    assert list(run_stages(world.root, world.stages())) == ["first", "seed-0/second"]
+
+
+def test_a_stage_without_room_for_its_end_is_done_again(world: World, small_disk: Any) -> None:
+    world.root = small_disk.folder / "out"
+    run = world.run
+
+    def fill(folder: Path) -> dict[str, Any]:
+        return {**run(folder), "much": "x" * (7_000_000 if small_disk.own else 70_000)}
+
+    world.run = fill  # type: ignore[method-assign]
+    with small_disk.full(60_000), pytest.raises(OSError, match=r"No space|too large"):
+        run_stages(world.root, world.stages())
+    assert read_done(world.root / "first") is None
+    world.run = run  # type: ignore[method-assign]
+    assert run_stages(world.root, world.stages())["first"].attempts == 2
+
+
+def test_a_process_may_die_while_it_empties_a_folder(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.fails = "second"
+    with pytest.raises(KeyboardInterrupt):
+        run_stages(world.root, world.stages())
+    world.fails = ""
+    folder = world.root / "seed-0" / "second"
+    (folder / "model").mkdir()
+
+    def die(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", die)
+        with pytest.raises(KeyboardInterrupt):
+            run_stages(world.root, world.stages())
+    assert run_stages(world.root, world.stages())["seed-0/second"].facts["found"] is False

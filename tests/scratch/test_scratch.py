@@ -12,6 +12,7 @@ import torch
 from typer.testing import CliRunner
 
 from duologue.cli import app
+from duologue.disk import DiskFullError
 from duologue.engines.base import Sampling
 from duologue.engines.chat import ChatFormat
 from duologue.engines.hf import TransformersEngine
@@ -171,6 +172,15 @@ def test_the_same_configuration_gives_the_same_folder(tmp_path: Path) -> None:
     assert weights(made[0]) == weights(made[1])
     for name in ("README.md", "tokenizer.json", "config.json"):
         assert (made[0] / name).read_bytes() == (made[1] / name).read_bytes()
+
+
+def test_a_full_disk_leaves_no_model_and_the_next_call_makes_it(small_disk: Any, tmp_path: Path) -> None:
+    whole = pretrain(ScratchConfig(output=str(tmp_path / "whole"), epochs=1, **SMALL), DIALOGUES[:8])
+    config = ScratchConfig(output=str(small_disk.folder / "model"), epochs=1, **SMALL)
+    room = 24_576 if small_disk.own else (whole / "model.safetensors").stat().st_size - 1
+    with small_disk.full(room), pytest.raises(DiskFullError, match=r"it trains anew, over what is half written\.$"):
+        pretrain(config, DIALOGUES[:8])
+    assert weights(pretrain(config, DIALOGUES[:8])) == weights(whole)
 
 
 def logged(path: Path, dialogues: Sequence[Sequence[Message]]) -> Path:

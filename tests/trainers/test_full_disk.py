@@ -10,10 +10,14 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from typer.testing import CliRunner
 
+from duologue.cli import app
 from duologue.disk import DiskFullError
+from duologue.simulators.logs import LoggedDialogue, write_logs
 from duologue.trainers.interactive import InteractiveTrainer
 from duologue.trainers.run_folder import last_checkpoint, step_of
+from duologue.types import Message
 
 MakeTrainer = Callable[..., InteractiveTrainer]
 CLOCKS = ("seconds", "step_time", "sampling/logp_difference", "epoch")  # the last: a share of all steps
@@ -113,3 +117,19 @@ def test_errors_of_the_run_are_not_about_the_disk(trainer: MakeTrainer, small_di
     made.trainer.training_step = lambda *_, **__: torch.zeros(2) @ torch.zeros(3)
     with small_disk.full(500_000), pytest.raises(RuntimeError, match=r"inconsistent tensor size|size mismatch"):
         made.train()
+
+
+@pytest.mark.parametrize("kind", ["interactive", "static"])
+def test_the_commands_say_it_in_one_line(
+    world: SimpleNamespace, small_disk: Any, model_folder: Path, tmp_path: Path, kind: str
+) -> None:
+    said = Message(role="user", content="please say red"), Message(role="assistant", content="red")
+    logs = write_logs(tmp_path / "logs.jsonl", [LoggedDialogue("d", world.tasks[0], said)])
+    given = ["train", kind, "MathChat-v0", "--model", str(model_folder), "--output", str(small_disk.folder / "run")]
+    given += ["--lora-rank", "0", "--max-tokens-per-turn", "6", "--dtype", "float32"]
+    with small_disk.full(0):
+        result = CliRunner().invoke(app, given + (["--dialogues", str(logs)] if kind == "static" else []))
+    assert result.exit_code == 2
+    [line] = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert "run' could not be written: " in line
+    assert "Then run the same command: it begins again" in line

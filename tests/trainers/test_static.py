@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from duologue.disk import DiskFullError
 from duologue.engines.chat import ChatFormat
 from duologue.envs import DialogueVectorEnv, LoggedContexts
 from duologue.errors import DuologueError
@@ -115,6 +116,22 @@ def test_ordinary_episodes_have_nothing_given(make_agent: MakeAgent, world: Simp
     episodes = Rollout(world.make_env(2), make_agent()).play([Start(i) for i in range(4)])
     assert {e.given for e in episodes} == {0}
     assert all(e.played == e.messages for e in episodes)
+
+
+def test_a_full_disk_costs_no_finished_step(static: MakeTrainer, world: Any, small_disk: Any, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"reward": world.graded, "steps": 4, "save_steps": 2}
+    whole = static(**options, output=str(tmp_path / "whole"))
+    whole.train()
+    output = str(small_disk.folder / "run")
+    static(**{**options, "steps": 2}, output=output).train()
+    with small_disk.full(80_000), pytest.raises(DiskFullError, match=r"the same command: it goes on from step 2\.$"):
+        static(**options, output=output).train()
+    resumed = static(**options, output=output)
+    final = resumed.train()
+    name = "final/model.safetensors"
+    assert (final.parent / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert [e.completion_ids for e in whole.episodes.read()] == [e.completion_ids for e in resumed.episodes.read()]
+    assert [row["step"] for row in resumed.metrics] == [1, 2, 3, 4]
 
 
 def test_resume_goes_on_and_other_data_is_another_run(
