@@ -180,6 +180,14 @@ def test_an_unknown_model_that_is_refused_with_400(server: Server) -> None:
         ask(OpenAIChat(server.url, "nope"))
 
 
+@pytest.mark.parametrize("listed", [(200, '{"data": []}'), (500, "no"), (200, '{"data": [{"id": "nope"}]}')])
+def test_a_refusal_that_names_the_model_where_no_list_helps(server: Server, listed: Answer) -> None:
+    server.listed = listed
+    server.answer = lambda n, body: (400, "The model nope is tired.")
+    with pytest.raises(DuologueError, match=r"nope is tired.*Correct the request: [^?]*sampling\.$"):
+        ask(OpenAIChat(server.url, "nope"))
+
+
 def test_prompted_users_tell_servers_their_schema_and_say_so(server: Server, math_dialogue: Dialogue) -> None:
     server.answer = refusing("response_format", 400, REFUSED)
     told = PromptedUser(OpenAIChat(server.url, "m"), "MathChat", template="{}")
