@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -55,10 +56,16 @@ def fails_on_the_second(slots: int, tiny: Any) -> Any:
     return env
 
 
-def dies(*_: Any, **__: Any) -> None:
-    """End the second process without a word, as the kernel does."""
-    if RANK == 1:
-        os._exit(7)
+def dying(trainer: Any) -> Callable[..., Any]:
+    """A step of training in which the second process ends without a word, as the kernel does it, after two steps."""
+    step: Callable[..., Any] = trainer.training_step
+
+    def dies(*args: Any, **options: Any) -> Any:
+        if RANK == 1 and trainer.state.global_step == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return step(*args, **options)
+
+    return dies
 
 
 class StopAt(TrainerCallback):
@@ -103,7 +110,7 @@ def main(runs: list[dict[str, Any]]) -> None:
             InteractiveConfig(**settings), make_env=maker(case, tiny), callbacks=[StopAt(stop)] if stop else []
         )
         if case == "dies":
-            trainer.trainer.training_step = dies
+            trainer.trainer.training_step = dying(trainer.trainer)
         note: dict[str, Any] = {"error": None}
         try:
             trainer.train()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -191,7 +192,25 @@ def test_sharded_weights_sample_what_whole_ones_do(launched: tuple[Path, str], m
     assert second["gradient"] == pytest.approx(norm, rel=1e-3)
 
 
-def test_a_process_that_dies_takes_the_other_with_it(model_folder: Path, tmp_path: Path) -> None:
-    done = launch(tmp_path, model_folder, {"dies": {}})
-    assert done.returncode != 0
-    assert not (tmp_path / "dies" / "final").exists()
+def test_a_full_disk_and_a_process_that_dies_end_the_others_and_cost_no_finished_step(
+    model_folder: Path, tmp_path: Path, alone: Callable[[str], InteractiveTrainer]
+) -> None:
+    """No room for the optimiser's state, then ``kill -9`` of one process in its third step, then nothing."""
+    options = {**RUNS["resumed"], "output": "run"}
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (130_000, most))  # the processes inherit it
+    try:
+        full = launch(tmp_path, model_folder, {"full": options})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+    assert full.returncode != 0
+    assert "it begins again, as there is no checkpoint yet" in str(note(tmp_path, "run", 0)["error"])
+    assert not list((tmp_path / "run").glob("checkpoint-*"))
+
+    died = launch(tmp_path, model_folder, {"dies": options})
+    assert died.returncode != 0
+    assert [path.name for path in (tmp_path / "run").glob("checkpoint-*")] == ["checkpoint-2"]
+    assert not (tmp_path / "run" / "final").exists()
+
+    assert launch(tmp_path, model_folder, {"goes on": options}).returncode == 0
+    compare(tmp_path / "run", alone("resumed"))

@@ -103,3 +103,22 @@ def test_without_resume_a_run_starts_again(trainer: MakeTrainer) -> None:
     again.train()
     assert [row["step"] for row in again.metrics] == [1]
     assert {row["step"] for row in again.episodes} == {0}
+
+
+def test_older_checkpoints_are_removed_after_a_newer_one_is_there(trainer: MakeTrainer) -> None:
+    made = trainer(steps=3, save_steps=1, trl={"save_total_limit": 2})
+    made.train()
+    assert sorted(path.name for path in made.output.glob("checkpoint-*")) == ["checkpoint-2", "checkpoint-3"]
+    assert not (made.output / "partial").exists()
+
+
+def test_checkpoints_for_the_hub_are_written_in_place(trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, pushed = trainer(steps=1, save_steps=1), []
+    made.trainer.args.push_to_hub = True
+    monkeypatch.setattr(made.trainer, "_push_from_checkpoint", lambda folder: pushed.append(Path(folder)))
+    monkeypatch.setattr(made.trainer, "init_hf_repo", lambda *_, **__: None)
+    monkeypatch.setattr(made.trainer, "push_to_hub", lambda *_, **__: None)
+    monkeypatch.setattr(made.trainer, "_finish_current_push", lambda: None)
+    made.train()
+    assert pushed == [made.output / "checkpoint-1"]
+    assert (made.output / "checkpoint-1" / "trainer_state.json").is_file()

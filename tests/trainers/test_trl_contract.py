@@ -20,6 +20,8 @@ SIGNATURES = {
     "_generate_and_score_completions": ["self", "inputs"],
     "_prepare_inputs": ["self", "generation_batch"],
     "_compute_loss": ["self", "model", "inputs"],
+    "_save_checkpoint": ["self", "model", "trial"],
+    "_get_output_dir": ["self", "trial"],
 }
 RETURNS = {"_generate": 8, "_get_per_token_logps_and_entropies": 3}
 
@@ -50,7 +52,7 @@ def test_number_of_returned_items(name: str, arity: int) -> None:
 
 
 def test_overridden_methods_exist_and_are_called(trainer: Callable[..., InteractiveTrainer]) -> None:
-    made, called = trainer(steps=1), set()
+    made, called = trainer(steps=1, save_steps=1), set()
 
     def spy(name: str) -> Callable[..., Any]:
         original = getattr(made.trainer, name)
