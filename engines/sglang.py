@@ -58,8 +58,8 @@ class _Weights:
 class SGLangEngine:
     """An ``Engine`` over HTTP.
 
-    Broken connections, time-outs, 429, 5xx and unusable answers are tried again with pauses, for most of a minute with
-    the default; a server that was restarted meanwhile is given the policy again. A prompt that fails for good costs
+    Broken connections, time-outs, 429, 5xx and unusable answers are tried again with pauses, for some three minutes
+    with the default; a server that was restarted meanwhile is given the policy again. A prompt that fails for good costs
     its own completion and no other's (``RowsError``). Seeds are sent as ``sampling_seed`` (31 bits); they make samples
     repeatable only if the server was started with ``--enable-deterministic-inference``.
 
@@ -86,7 +86,7 @@ class SGLangEngine:
         api_key_env: str = "DUOLOGUE_API_KEY",
         timeout: float = 300,
         concurrency: int = 256,
-        retries: int = 8,
+        retries: int = 24,
     ) -> None:
         self._server = SGLangServer(url, Policy(timeout, concurrency, retries, _GIVE_UP_AFTER), api_key_env)
         self._http = self._server.http

@@ -36,7 +36,9 @@ from duologue.trainers.calibration_config import CalibrateConfig
 from duologue.trainers.cloning import CloningConfig, clone
 from examples.sglang_cpu.process import MISSING, PYTHON, SGLangProcess
 
-TASKS = "math:level=1,split=train"
+ENV = "MediumDocEditChat-v0"
+TASKS = "notices:families=sale,split=train"
+"""Scores of texts seldom tie, so that every step has something to learn from."""
 FLAGS = ("--dtype", "float32", "--enable-lora", "--max-lora-rank", "16", "--lora-target-modules", "all")
 FITTING: dict[str, Any] = {"epochs": 2, "batch_size": 4, "learning_rate": 1e-3, "lora_rank": 8, "dtype": "float32"}
 console = Console(soft_wrap=True)
@@ -47,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("runs/sglang"), help="folder for everything (runs/sglang)")
     parser.add_argument("--steps", type=int, default=10, help="optimiser steps (10)")
-    parser.add_argument("--logs", type=int, default=48, help="dialogues that both are fitted to first (48)")
+    parser.add_argument("--logs", type=int, default=32, help="dialogues that both are fitted to first (32)")
     parser.add_argument("--server", help="address of a running server of the embedded model, with --enable-lora")
     args = parser.parse_args()
     logs = logged(args.output / "logs.jsonl", args.logs)
@@ -62,11 +64,11 @@ def logged(output: Path, count: int) -> Path:
     console.print(f"logging {count} dialogues")
     collect(
         CollectConfig(
-            env="MathChat-v0",
-            agent="scripted:hasty-math",
+            env=ENV,
+            agent="scripted:hasty-writer",
             simulator="scripted",
             tasks=TASKS,
-            max_turns=3,
+            max_turns=2,
             episodes=count,
             output=str(output),
         )
@@ -78,7 +80,7 @@ def calibrated_user(logs: Path, output: Path) -> Path:
     """Fit an adapter to what the users said; kept from an earlier call."""
     if not (output / "calibration.json").is_file():
         console.print("calibrating the user")
-        calibrate(CalibrateConfig(dialogues=str(logs), output=str(output), **FITTING))
+        calibrate(CalibrateConfig(env=ENV, dialogues=str(logs), output=str(output), **FITTING))
     return output
 
 
@@ -111,19 +113,19 @@ def train(url: str, user: Path, policy: Path, output: Path, steps: int) -> None:
     """Train the policy by GRPO; the server samples for it and for the user."""
     config = InteractiveConfig(
         model=str(policy),
-        env="MathChat-v0",
+        env=ENV,
         simulator=f"calibrated:sglang:{url}#{user}",
         tasks=TASKS,
-        max_turns=3,
-        max_tokens_per_turn=16,
+        max_turns=2,
+        max_tokens_per_turn=48,
         max_total_tokens=512,
         output=str(output),
         engine=f"sglang:{url}",
         dtype="float32",
         steps=steps,
-        groups_per_step=2,
-        group_size=4,
-        micro_batch_size=8,
+        groups_per_step=1,
+        group_size=6,
+        micro_batch_size=6,
         learning_rate=3e-4,
         save_steps=steps,
     )

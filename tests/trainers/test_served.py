@@ -119,7 +119,7 @@ def test_a_dead_server_is_no_reward_of_0(server: StandIn, world: SimpleNamespace
 def test_training_stops_with_the_reason_when_the_server_is_gone(server: StandIn, trainer: MakeTrainer) -> None:
     made = trainer(engine=f"sglang:{server.url}", lora_rank=4)
     server.kill()
-    with pytest.raises(DuologueError, match=r"cannot be reached after 9 attempts.*Start the server"):
+    with pytest.raises(DuologueError, match=r"cannot be reached after 25 attempts.*Start the server"):
         made.train()
 
 
