@@ -59,9 +59,9 @@ class SGLangEngine:
     """An ``Engine`` over HTTP.
 
     Broken connections, time-outs, 429, 5xx and unusable answers are tried again with pauses, for some three minutes
-    with the default; a server that was restarted meanwhile is given the policy again. A prompt that fails for good costs
-    its own completion and no other's (``RowsError``). Seeds are sent as ``sampling_seed`` (31 bits); they make samples
-    repeatable only if the server was started with ``--enable-deterministic-inference``.
+    with the default; a server that was restarted meanwhile is given the policy again. A prompt that fails for good
+    costs its own completion and no other's (``RowsError``). Seeds are sent as ``sampling_seed`` (31 bits); they make
+    samples repeatable only if the server was started with ``--enable-deterministic-inference``.
 
     Args:
         url: address of a server or router, such as ``http://127.0.0.1:30000``.

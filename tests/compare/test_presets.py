@@ -202,15 +202,22 @@ def test_static_steps_sample_as_much_as_interactive_ones() -> None:
 def test_needs_by_hand() -> None:
     made = plan_of(size="paper")
     step = lengths(made.preset)
-    assert (step.dialogues, step.sampled, step.total, step.user) == (128, 8192, 8192, 0)
+    assert (step.dialogues, step.sampled, step.total, step.user) == (128, 6144, 6144, 0)
     lora, full = (memory(made.preset, full=way) for way in (False, True))
     assert lora.weights == 2 * 4.3e9 + 4 * 6.6e7
     assert (full.gradients, full.optimiser) == (2 * 4.3e9 / 8, 2 * 2 * 4.3e9 / 8)
-    assert lora.cache == 2 * 34 * 4 * 256 * 2 * (3 * 16) * 8192
-    read, sampled = 128 * 8192 * 200, 128 * 8192 * 200
+    assert lora.cache == 2 * 34 * 4 * 256 * 2 * (3 * 16) * 6144
+    read, sampled = 128 * 6144 * 200, 128 * 6144 * 200
     fast = (4 * 4.3e9 + 6 * 6.6e7 + 2 * 4.3e9) * read + 2 * 4.3e9 * 128 * 7 * 200 + 2 * 7.6e9 * sampled
     flops = fast / 0.3 + 2 * 4.3e9 * sampled / 0.05
     assert hours(made)["naive"] == pytest.approx(flops / 989e12 / 3600)
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_the_paper_presets_fit_their_gpus(env: str) -> None:
+    preset = plan_of(env, "paper").preset
+    for way in (False, True):
+        assert memory(preset, full=way).total < 0.97 * preset.machine.memory_gb * 1e9
 
 
 def test_the_paper_preset_is_refused_without_its_gpus(tmp_path: Path) -> None:
