@@ -17,8 +17,9 @@ def answer_all(
 ) -> list[UserTurn | Exception]:
     """Return one user turn per dialogue, in order, or the error that kept it from coming.
 
-    ``respond`` is called once for the whole batch. Dialogues without a valid turn are then tried once more, singly, so
-    that one bad row cannot spoil its batch. After three single calls that hang, the rest are not tried: this bounds the
+    ``respond`` is called once for the whole batch. If a model tells which rows it failed at (``RowsError``,
+    ``RepliesError``), the others are asked for again as one batch. Dialogues without a valid turn are then tried once
+    more, singly, so that one bad row cannot spoil its batch. After three single calls that hang, the rest are not tried: this bounds the
     wait at four time-outs. A hanging call is left behind in a daemon thread, which does not hold up the exit.
 
     Args:
@@ -28,7 +29,13 @@ def answer_all(
     """
     if not dialogues:
         return []
-    results = _checked(_call(simulator, dialogues, timeout), len(dialogues))
+    answer = _call(simulator, dialogues, timeout)
+    results = _checked(answer, len(dialogues))
+    blameless = _blameless(answer, len(dialogues))
+    if blameless:
+        again = _checked(_call(simulator, [dialogues[i] for i in blameless], timeout), len(blameless))
+        for i, result in zip(blameless, again, strict=True):
+            results[i] = result
     hangs = 0
     for i, result in enumerate(results):
         if isinstance(result, UserTurn):
@@ -52,6 +59,14 @@ def invalid(turn: object) -> str | None:
     if turn.stop is None and not text.strip():
         return "its text is empty but the user goes on. Say something, or set UserTurn.stop to leave."
     return None
+
+
+def _blameless(answer: object, count: int) -> list[int]:
+    """Return the rows that a model did not fail at in a call that it failed, or none if it does not tell."""
+    rows = getattr(answer, "rows", None) if isinstance(answer, DuologueError) else None
+    if not isinstance(rows, list) or len(rows) != count:
+        return []
+    return [i for i, row in enumerate(rows) if not isinstance(row, Exception)]
 
 
 def _checked(answer: object, count: int) -> list[UserTurn | Exception]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from duologue.engines import RepliesError
 from duologue.errors import DuologueError
 from duologue.simulators.reliable import answer_all
 from duologue.types import Dialogue, StopReason, Task, UserTurn
@@ -50,6 +51,28 @@ def test_a_bad_batch_is_tried_singly(batch: object, timeout: float | None) -> No
     user = Flaky(batch)
     assert answer_all(user, DIALOGUES, timeout) == [GOOD] * 4
     assert user.calls == [4, 1, 1, 1, 1]
+
+
+@dataclass
+class OneUnlucky:
+    """A model's user: a call with the unlucky dialogue in it fails, and tells which row it was."""
+
+    calls: list[list[str]] = field(default_factory=list)
+
+    def respond(self, dialogues: Sequence[Dialogue]) -> list[UserTurn]:
+        self.calls.append([d.task.task_id for d in dialogues])
+        if "t2" in self.calls[-1]:
+            fault = DuologueError("Full. Wait.")
+            raise RepliesError([fault if d.task.task_id == "t2" else "fine" for d in dialogues])
+        return [GOOD] * len(dialogues)
+
+
+def test_rows_that_a_model_did_not_fail_at_are_asked_for_in_one_call() -> None:
+    user = OneUnlucky()
+    answers = answer_all(user, DIALOGUES, 5.0)
+    assert [answer == GOOD for answer in answers] == [True, True, False, True]
+    assert "failed twice on task 't2'" in str(answers[2])
+    assert user.calls == [["t0", "t1", "t2", "t3"], ["t0", "t1", "t3"], ["t2"]]
 
 
 def test_only_the_invalid_rows_are_tried_again() -> None:
