@@ -19,8 +19,9 @@ def answer_all(
 
     ``respond`` is called once for the whole batch. If a model tells which rows it failed at (``RowsError``,
     ``RepliesError``), the others are asked for again as one batch. Dialogues without a valid turn are then tried once
-    more, singly, so that one bad row cannot spoil its batch. After three single calls that hang, the rest are not tried: this bounds the
-    wait at four time-outs. A hanging call is left behind in a daemon thread, which does not hold up the exit.
+    more, singly, so that one bad row cannot spoil its batch. After three single calls that hang, the rest are not
+    tried: this bounds the wait at five time-outs. A hanging call is left behind in a daemon thread, which does not hold
+    up the exit.
 
     Args:
         simulator: the user.
