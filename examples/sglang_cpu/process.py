@@ -1,4 +1,4 @@
-"""A SGLang server on CPU in processes of its own: start it, end it, and, for tests, break it."""
+"""Servers in processes of their own: start them, end them, and, for tests, break them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import socket
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import httpx
 
@@ -18,28 +17,26 @@ MISSING = f"there is no {PYTHON.name} of a SGLang environment (make sglang makes
 _STARTING = 240.0
 
 
-class SGLangProcess:
-    """One server with its worker processes, in a process group of its own.
+class ServerProcess:
+    """A server on loopback, with its workers in a process group of its own."""
 
-    Args:
-        model: folder of the model.
-        log: file that takes what the server prints.
-        flags: SGLang's.
-    """
+    def __init__(self, log: Path) -> None:
+        """Choose a port; nothing runs yet.
 
-    def __init__(self, model: str | Path, log: Path, *flags: str) -> None:
+        Args:
+            log: file that takes what the server prints.
+        """
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = log
-        self._command = [str(PYTHON), str(ROOT / "examples" / "sglang_cpu" / "serve.py"), *flags]
-        self._command += ["--model-path", str(model), "--port", str(self.port)]
+        self.command: list[str] = []
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, wait: bool = True) -> None:
         """Start, at the same port as before."""
         env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, env=env, start_new_session=True)
+            self._process = subprocess.Popen(self.command, stdout=log, stderr=log, env=env, start_new_session=True)
         if wait:
             self.wait()
 
@@ -56,7 +53,7 @@ class SGLangProcess:
                     return
             except httpx.HTTPError:
                 pass
-            time.sleep(0.5)
+            time.sleep(0.2)
         raise RuntimeError(f"The server did not come up. The end of {self.log}:\n{self.log.read_text()[-3000:]}")
 
     def signal(self, number: signal.Signals) -> None:
@@ -67,14 +64,26 @@ class SGLangProcess:
             self._process.wait()
             self._process = None
 
-    def post(self, path: str, **body: Any) -> Any:
-        """Ask as a bare client does."""
-        return httpx.post(f"{self.url}/{path}", json=body, timeout=120).raise_for_status().json()
-
     def end(self) -> None:
         """Kill it, if it runs."""
         if self._process:
             self.signal(signal.SIGKILL)
+
+
+class SGLangProcess(ServerProcess):
+    """A SGLang server on CPU, as ``make sglang`` has installed it."""
+
+    def __init__(self, model: str | Path, log: Path, *flags: str) -> None:
+        """Choose a port; nothing runs yet.
+
+        Args:
+            model: folder of the model.
+            log: file that takes what the server prints.
+            flags: SGLang's.
+        """
+        super().__init__(log)
+        self.command = [str(PYTHON), str(ROOT / "examples" / "sglang_cpu" / "serve.py"), *flags]
+        self.command += ["--model-path", str(model), "--port", str(self.port)]
 
 
 def free_port() -> int:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
-import subprocess
 import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import httpx
 import torch
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.decoders import ByteLevel as ByteLevelDecoder
@@ -20,9 +15,10 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from examples.sglang_cpu.process import ServerProcess
+
 MISSING = [name for name in ("fastapi", "uvicorn", "openai") if find_spec(name) is None]
 """What is not installed of what it needs."""
-_STARTING = 120.0
 _TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -63,49 +59,14 @@ def make_model(folder: Path) -> Path:
     return folder
 
 
-class TransformersProcess:
-    """One server, in a process group of its own."""
+class TransformersProcess(ServerProcess):
+    """A ``transformers serve``."""
 
     def __init__(self, model: Path, log: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
-        self.url = f"http://127.0.0.1:{port}"
-        self.log = log
+        super().__init__(log)
         program = "from transformers.cli.transformers import main; main()"
-        flags = [str(model), "--device", "cpu", "--dtype", "float32", "--host", "127.0.0.1", "--port", port]
-        self._command = [sys.executable, "-c", program, "serve", *flags]
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self, wait: bool = True) -> None:
-        """Start, at the same port as before."""
-        env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, env=env, start_new_session=True)
-        if wait:
-            self.wait()
-
-    def wait(self) -> None:
-        """Wait until it answers."""
-        assert self._process
-        ends = time.monotonic() + _STARTING
-        while time.monotonic() < ends:
-            assert self._process.poll() is None, self.log.read_text()[-3000:]
-            try:
-                if httpx.get(f"{self.url}/health", timeout=5).status_code == httpx.codes.OK:
-                    return
-            except httpx.HTTPError:
-                pass
-            time.sleep(0.2)
-        raise AssertionError(f"no answer in {_STARTING:g} s\n{self.log.read_text()[-3000:]}")
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal: SIGKILL to end it, SIGSTOP to make it silent, SIGCONT to let it go on."""
-        assert self._process
-        os.killpg(self._process.pid, number)
-        if number == signal.SIGKILL:
-            self._process.wait()
-            self._process = None
+        flags = [str(model), "--device", "cpu", "--dtype", "float32", "--host", "127.0.0.1", "--port", str(self.port)]
+        self.command = [sys.executable, "-c", program, "serve", *flags]
 
     def requests(self) -> int:
         """Return how many chats it has begun, as its log says."""
@@ -117,8 +78,3 @@ class TransformersProcess:
         while self.requests() < count:
             assert time.monotonic() < ends, self.log.read_text()[-3000:]
             time.sleep(0.01)
-
-    def end(self) -> None:
-        """Kill it, if it runs."""
-        if self._process:
-            self.signal(signal.SIGKILL)
