@@ -46,6 +46,8 @@ def test_instances_pass_through(math_task: Task) -> None:
         ("calibrate:x", "MathChat", "Did you mean 'calibrated'"),
         ("calibrated", "MathChat", "Write 'calibrated:FOLDER'"),
         ("calibrated:no/such", "MathChat", "There is no folder 'no/such' .* Make one: duologue calibrate"),
+        ("calibrated:sglang:http://127.0.0.1:1", "MathChat", "or .calibrated:sglang:URL#FOLDER. if a server samples"),
+        ("calibrated:sglang:http://127.0.0.1:1#no/such", "MathChat", "cannot be reached .* Start the server"),
         ("scripted", "MathsChat-v0", "Did you mean 'MathChat'"),
         (ScriptedMathUser, "MathChat", r"Pass an instance: ScriptedMathUser\(...\)"),
         (42, "MathChat", "no respond"),
