@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from uuid import uuid4
@@ -45,14 +45,16 @@ class ServerStats:
 
 
 @dataclass(frozen=True, slots=True)
-class _Weights:
-    """What samples: the server's weights under their label, and perhaps an adapter over them."""
+class ServedWeights:
+    """What samples on a server: its weights under their label, and perhaps an adapter over them."""
 
     version: int
     label: str
     adapter: str | None
     folder: Path | None = None
-    """What we have loaded last: the adapter if its name is one of ours, else the weights."""
+    """What was loaded last: the adapter if it is ours, else the weights."""
+    is_ours: bool = False
+    """The adapter was loaded by ``sync_adapter``, not by whoever started the server."""
 
 
 class SGLangEngine:
@@ -105,8 +107,9 @@ class SGLangEngine:
         self.model_path = str(info.get("model_path", "unknown"))
         self.tokenizer_path = str(info.get("tokenizer_path") or self.model_path)
         self._context_length = self._http.one(self._server.context_length())
-        self._weights = _Weights(0, str(info.get("weight_version", "default")), adapter)
-        self._versions = {self._weights.label: 0}
+        self.weights = ServedWeights(0, str(info.get("weight_version", "default")), adapter)
+        """What the next completions should come from."""
+        self._versions = {self.weights.label: 0}
 
     def __repr__(self) -> str:
         return f"SGLangEngine({self.address!r})"
@@ -114,8 +117,8 @@ class SGLangEngine:
     @property
     def signature(self) -> str:
         """Return the model's name, the server's address, and name and hash of what was loaded into it from here."""
-        folder = self._weights.folder
-        loaded = [folder.name, weights_hash(folder)] if folder else [self._weights.adapter]
+        folder = self.weights.folder
+        loaded = [folder.name, weights_hash(folder)] if folder else [self.weights.adapter]
         return "|".join(filter(None, [f"{Path(self.model_path).name}@{self.address}", *loaded]))
 
     @property
@@ -126,7 +129,7 @@ class SGLangEngine:
     @property
     def version(self) -> int:
         """The version of the weights that the next completions should come from: the last one synchronised, or 0."""
-        return self._weights.version
+        return self.weights.version
 
     @property
     def retried(self) -> int:
@@ -173,9 +176,10 @@ class SGLangEngine:
             DuologueError: if the folder is none, or the server does not load it.
         """
         path = _checked(folder, "adapter_config.json", "a PEFT adapter")
-        last = self._weights
-        self._load(replace(last, version=version, adapter=self._next_name(version), folder=path))
-        if last.adapter and self._is_ours(last.adapter):
+        last = self.weights
+        name = self._next_name(version)
+        self._load(ServedWeights(version, last.label, name, path, is_ours=True))
+        if last.adapter and last.is_ours:
             self._http.run([self._server.unload_adapter(last.adapter)])  # a restarted server may not have it
         try:
             self.flush()
@@ -193,9 +197,8 @@ class SGLangEngine:
             DuologueError: if the folder is none, or the server does not load it.
         """
         path, label = _checked(folder, "config.json", "a model"), self._next_name(version)
-        self._versions[label] = version
-        adapter = self._weights.adapter
-        self._load(_Weights(version, label, None if adapter and self._is_ours(adapter) else adapter, path))
+        last = self.weights
+        self._load(ServedWeights(version, label, None if last.is_ours else last.adapter, path))
 
     def flush(self) -> None:
         """Have the server forget cached keys and values.
@@ -208,15 +211,18 @@ class SGLangEngine:
     def _next_name(self, version: int) -> str:
         return f"{self._name}-{next(self._loads)}-v{version}"
 
-    def _is_ours(self, name: str) -> bool:
-        return name.startswith(self._name)
+    def follow(self, weights: ServedWeights) -> None:
+        """Sample from what another process's engine (its ``weights``) has had the same server load."""
+        self.weights = weights
+        if not weights.is_ours:
+            self._versions[weights.label] = weights.version
 
-    def _load(self, weights: _Weights) -> None:
+    def _load(self, weights: ServedWeights) -> None:
         self._http.one(self._loaded(weights))
-        self._weights = weights
+        self.follow(weights)
 
-    async def _loaded(self, weights: _Weights) -> None:
-        if weights.adapter and self._is_ours(weights.adapter):
+    async def _loaded(self, weights: ServedWeights) -> None:
+        if weights.adapter and weights.is_ours:
             await self._server.load_adapter(weights.adapter, str(weights.folder))
         else:
             await self._server.update_weights(str(weights.folder), weights.label)
@@ -224,7 +230,7 @@ class SGLangEngine:
     async def _row(self, prompt: list[int], sampling: Sampling, stop_ids: list[int], seed: int) -> Completion:
         session = self._sessions.of(prompt)
         for attempt in range(_MOST_STALE):
-            asked, restored = self._weights, self.stats.restored
+            asked, restored = self.weights, self.stats.restored
             body = request_body(prompt, sampling, asked.adapter)
             body["sampling_params"] |= {"stop_token_ids": stop_ids, "sampling_seed": seed % 2**31}
             name = f"{session}_t{next(self._requests)}"  # a router takes what stands before _t as the session
@@ -245,7 +251,7 @@ class SGLangEngine:
             "Let nobody else update this server, or sync again."
         )
 
-    def _version_of(self, answer: Answer, asked: _Weights) -> int | None:
+    def _version_of(self, answer: Answer, asked: ServedWeights) -> int | None:
         """Return the oldest version that took part in an answer, or None if it has weights that are not ours."""
         if all(label == asked.label for label in answer.labels):
             return asked.version
@@ -263,7 +269,7 @@ class SGLangEngine:
         finish = answer.token_ids[-1] in stop_ids
         return Completion(answer.token_ids, answer.logprobs, "stop" if finish else "length", version)
 
-    async def _restore(self, asked: _Weights, restored: int) -> None:
+    async def _restore(self, asked: ServedWeights, restored: int) -> None:
         """Give the server the policy again, once for all who miss it."""
         async with self._restoring:
             if asked.folder and restored == self.stats.restored:
@@ -274,7 +280,7 @@ class SGLangEngine:
         """Compare, once, how far apart two tokens are at temperature 0 (which is unscaled) and at the wanted one."""
         if self._temperature_checked or temperature in (0, 1):
             return
-        bodies = [request_body(prompt, Sampling(1, t), self._weights.adapter) for t in (0, temperature)]
+        bodies = [request_body(prompt, Sampling(1, t), self.weights.adapter) for t in (0, temperature)]
         plain, scaled = map(top_gap, self._http.run([self._server.top_two(body) for body in bodies]))
         if plain is None or scaled is None or abs(plain - plain / temperature) < _TELLING:
             return
@@ -286,7 +292,7 @@ class SGLangEngine:
             )
 
 
-def _may_lack_adapter(error: RefusedError, asked: _Weights) -> bool:
+def _may_lack_adapter(error: RefusedError, asked: ServedWeights) -> bool:
     """Return True if a restarted server would refuse a request in this way."""
     return asked.folder is not None and asked.adapter is not None and error.status == httpx.codes.BAD_REQUEST
 

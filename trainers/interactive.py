@@ -162,8 +162,11 @@ class InteractiveTrainer:
         return TokenAgent(engine, self.chat, limits, temperature=config.temperature, name=self.loaded.signature)
 
     def _served(self, model: Any) -> ServedPolicy:
-        if self.trainer.accelerator.num_processes > 1:
-            raise DuologueError("A server samples for one process only. Leave engine out, or launch one process.")
+        if sharded():
+            raise DuologueError(
+                "A server is given whole weights, and FSDP and DeepSpeed shard them. Launch with data parallelism "
+                "(examples/accelerate/ddp.yaml), or leave engine out."
+            )
         assert self.config.engine
         return ServedPolicy(make_engine(self.config.engine), model, self.output / "served")
 

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from duologue.engines.base import Completion, Sampling
-from duologue.engines.sglang import SGLangEngine
+from duologue.engines.sglang import ServedWeights, SGLangEngine
+from duologue.trainers.processes import first_alone
 
 
 class ServedPolicy:
     """An ``Engine`` whose weights are a model's in this process.
 
     Setting ``version`` writes the policy to a folder and has the server load it: the adapter if the model has one,
-    else all weights. The server must serve the same base model and be able to read the folder.
+    else all weights. The server must serve the same base model and be able to read the folder. Of several processes the
+    first does so, and the others follow; each asks for its own dialogues.
     """
 
     def __init__(self, engine: SGLangEngine, model: Any, folder: Path) -> None:
@@ -49,16 +51,22 @@ class ServedPolicy:
     def version(self, version: int) -> None:
         if version == self._version:
             return
+        weights = first_alone(lambda: self._sent(version))
+        assert weights
+        self.engine.follow(weights)
+        self._version = version
+
+    def _sent(self, version: int) -> ServedWeights:
         target = self.folder / f"step-{version}"
         self.model.save_pretrained(str(target))
         if hasattr(self.model, "peft_config"):
             self.engine.sync_adapter(target, version)
         else:
             self.engine.sync_weights(target, version)
-        self._version = version
         for folder in self.folder.glob("step-*"):
             if folder != target:
                 shutil.rmtree(folder)
+        return self.engine.weights
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: Sampling, stop_ids: Sequence[int], seeds: Sequence[int]

@@ -4,13 +4,15 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+from peft import PeftModel
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
@@ -18,7 +20,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from duologue.engines.chat import ChatFormat
 from duologue.engines.hf import TransformersEngine
-from duologue.engines.models import LoadedModel, load_model
+from duologue.engines.models import LoadedModel, load_model, without_bars
 from duologue.envs.tasks.lists import TaskList
 from duologue.envs.vector_env import DialogueVectorEnv
 from duologue.trainers.agents import Limits, TokenAgent
@@ -26,6 +28,9 @@ from duologue.trainers.config import InteractiveConfig
 from duologue.trainers.interactive import InteractiveTrainer
 from duologue.trainers.progress import quiet_console
 from duologue.types import Act, Dialogue, StopReason, Task, UserTurn
+
+if TYPE_CHECKING:
+    from tests.engines.sglang_standin import StandIn
 
 os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
 SPECIALS = ["<pad>", "<unk>", "<|im_start|>", "<|im_end|>"]
@@ -235,3 +240,28 @@ def world() -> SimpleNamespace:
         score_batch=score_batch,
         gradient=gradient,
     )
+
+
+@pytest.fixture
+def server(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> "Iterator[StandIn]":
+    """A stand-in that serves the tiny model, adapters from their folders."""
+    from tests.engines.sglang_standin import on_loopback, standin  # launched workers read this file, and have no tests
+
+    on_loopback(monkeypatch)
+
+    @lru_cache(maxsize=4)
+    def model(weights: str, adapter: str | None) -> Any:
+        with without_bars():
+            base: Any = LlamaForCausalLM.from_pretrained(model_folder if weights == "base" else weights)
+            return (PeftModel.from_pretrained(base, adapter) if adapter else base).eval()
+
+    @torch.no_grad()
+    def logits(tokens: Sequence[int], weights: str, adapter: str | None) -> Any:
+        return model(weights, adapter)(torch.tensor([list(tokens)])).logits[0, -1].double().numpy()
+
+    async def no_pause(seconds: float) -> None:
+        pass
+
+    monkeypatch.setattr("duologue.engines.http._pause", no_pause)
+    with standin(logits, context=128) as running:
+        yield running

@@ -18,6 +18,7 @@ from duologue.engines.base import Sampling
 from duologue.engines.hf import TransformersEngine
 from duologue.engines.models import load_model
 from duologue.trainers.interactive import InteractiveTrainer
+from tests.engines.sglang_standin import StandIn
 
 pytestmark = pytest.mark.slow
 WORKER = Path(__file__).with_name("distributed_worker.py")
@@ -214,3 +215,23 @@ def test_a_full_disk_and_a_process_that_dies_end_the_others_and_cost_no_finished
 
     assert launch(tmp_path, model_folder, {"goes on": options}).returncode == 0
     compare(tmp_path / "run", alone("resumed"))
+
+
+def test_two_processes_sample_on_one_server(
+    server: StandIn,
+    model_folder: Path,
+    trainer: Callable[..., InteractiveTrainer],
+    world: Any,
+    tmp_path: Path,
+) -> None:
+    """The first process has the server load each step's adapter; the episodes are those of one process."""
+    served = {"engine": f"sglang:{server.url}", "lora_rank": 4, "learning_rate": 0.05, "steps": 3}
+    done = launch(tmp_path, model_folder, {"served": served})
+    assert done.returncode == 0, done.stderr
+    assert server.calls.count("/load_lora_adapter") == 3
+    assert len(server.adapters) == 1
+    played = rows(tmp_path / "served" / "episodes.jsonl")
+    assert all(span["policy_version"] == row["step"] for row in played for span in row["spans"])
+    made = trainer({"reward": world.graded}, **{**BASE, **served, "output": str(tmp_path / "alone")})
+    made.train()
+    compare(tmp_path / "served", made)

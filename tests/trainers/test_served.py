@@ -1,18 +1,14 @@
 """A policy that trains here and samples on a server: adapters go over, tokens come back, failures cost dialogues."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from peft import PeftModel
-from transformers import LlamaForCausalLM
 
 from duologue.engines import RowsError, Sampling
-from duologue.engines.models import without_bars
 from duologue.engines.spec import make_engine
 from duologue.errors import DuologueError
 from duologue.trainers.agent_spec import make_agent
@@ -23,32 +19,9 @@ from duologue.trainers.interactive import InteractiveTrainer
 from duologue.trainers.rollout import Rollout, Start
 from duologue.trainers.served import ServedPolicy
 from duologue.types import Message, StopReason
-from tests.engines.sglang_standin import StandIn, on_loopback, standin
+from tests.engines.sglang_standin import StandIn
 
 MakeTrainer = Callable[..., InteractiveTrainer]
-
-
-@pytest.fixture
-def server(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
-    """A stand-in that serves the tiny model, adapters from their folders."""
-    on_loopback(monkeypatch)
-
-    @lru_cache(maxsize=4)
-    def model(weights: str, adapter: str | None) -> Any:
-        with without_bars():
-            base: Any = LlamaForCausalLM.from_pretrained(model_folder if weights == "base" else weights)
-            return (PeftModel.from_pretrained(base, adapter) if adapter else base).eval()
-
-    @torch.no_grad()
-    def logits(tokens: Sequence[int], weights: str, adapter: str | None) -> Any:
-        return model(weights, adapter)(torch.tensor([list(tokens)])).logits[0, -1].double().numpy()
-
-    async def no_pause(seconds: float) -> None:
-        pass
-
-    monkeypatch.setattr("duologue.engines.http._pause", no_pause)
-    with standin(logits, context=128) as running:
-        yield running
 
 
 @pytest.mark.slow
