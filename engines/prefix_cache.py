@@ -1,7 +1,8 @@
 """Keys and values of finished rows, kept so that the next turn of a dialogue computes only what is new.
 
 What a radix cache does for a server, for one process: a prompt that begins with a row sampled before reuses that row's
-keys and values. Rows are found by their token ids alone, so whoever calls need not know of the cache.
+keys and values, and a long prompt that shares a long beginning with one (the same dialogue, gone on otherwise) reuses
+those of the beginning. Rows are found by their token ids alone, so whoever calls need not know of the cache.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 Layers = list[tuple[torch.Tensor, torch.Tensor]]
 """Keys and values of one row per layer, each of shape (heads, tokens, head dimension)."""
 
+Prefix = tuple[tuple[int, ...], int]
+"""A row that is kept, and how many of its tokens a prompt begins with."""
+
+_SHARED = 256
+"""Fewest tokens of a beginning for which a part of a row is looked for."""
 _SAMPLED = 16
 """Values per parameter that are looked at to see whether weights have changed."""
 
@@ -57,13 +63,13 @@ class PrefixCache:
     def lay_out(self, prompts: Sequence[Sequence[int]]) -> Prefilled:
         """Return the batch to run, with the longest cached prefix of each prompt taken out of the work."""
         found = [self._longest_prefix(tuple(prompt)) for prompt in prompts]
-        past = max((len(prefix) for prefix in found), default=0)
-        new = max(len(p) - len(f) for p, f in zip(prompts, found, strict=True))
+        past = max((length for _, length in found), default=0)
+        new = max(len(p) - length for p, (_, length) in zip(prompts, found, strict=True))
         ids, mask = [], []
-        for prompt, prefix in zip(prompts, found, strict=True):
-            gaps = past - len(prefix), new - (len(prompt) - len(prefix))
-            ids.append([self.pad_id] * gaps[0] + [*prefix] + [self.pad_id] * gaps[1] + list(prompt[len(prefix) :]))
-            mask.append([0] * gaps[0] + [1] * len(prefix) + [0] * gaps[1] + [1] * (len(prompt) - len(prefix)))
+        for prompt, (_, length) in zip(prompts, found, strict=True):
+            gaps = past - length, new - (len(prompt) - length)
+            ids.append([self.pad_id] * gaps[0] + [*prompt[:length]] + [self.pad_id] * gaps[1] + [*prompt[length:]])
+            mask.append([0] * gaps[0] + [1] * length + [0] * gaps[1] + [1] * (len(prompt) - length))
         device = self.model.device
         cache = self._stack(found, past) if past else None
         return Prefilled(torch.tensor(ids, device=device), torch.tensor(mask, device=device), cache, new)
@@ -99,11 +105,15 @@ class PrefixCache:
         adapters = [(m.disable_adapters, [*m.active_adapters], [*m.merged_adapters]) for m in modules]
         return stored, values, adapters
 
-    def _longest_prefix(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
-        matches = (row for row in self._rows if len(row) < len(prompt) and prompt[: len(row)] == row)
-        return max(matches, key=len, default=())
+    def _longest_prefix(self, prompt: tuple[int, ...]) -> Prefix:
+        whole = (row for row in self._rows if len(row) < len(prompt) and prompt[: len(row)] == row)
+        if (longest := max(whole, key=len, default=())) or len(prompt) <= _SHARED:
+            return longest, len(longest)
+        parts = [(row, _common(row, prompt)) for row in self._rows]
+        row, length = max(parts, key=lambda part: part[1], default=((), 0))
+        return (row, length) if length >= _SHARED else ((), 0)
 
-    def _stack(self, found: Sequence[tuple[int, ...]], width: int) -> DynamicCache:
+    def _stack(self, found: Sequence[Prefix], width: int) -> DynamicCache:
         """Return the cached rows as one batch, padded on the left with zeros that the mask hides."""
         some = next(iter(self._rows.values()))
         cache = DynamicCache(config=self.model.config.get_text_config())
@@ -112,9 +122,16 @@ class PrefixCache:
             for part in (0, 1):
                 like = some[layer][part]
                 stacked = like.new_zeros(len(found), like.shape[0], width, like.shape[2])
-                for i, prefix in enumerate(found):
-                    if prefix:
-                        stacked[i, :, width - len(prefix) :] = self._rows[prefix][layer][part]
+                for i, (row, length) in enumerate(found):
+                    if length:
+                        stacked[i, :, width - length :] = self._rows[row][layer][part][:, :length]
                 pair.append(stacked)
             cache.update(pair[0], pair[1], layer)
         return cache
+
+
+def _common(row: tuple[int, ...], prompt: tuple[int, ...]) -> int:
+    """Return with how many of a row's tokens a prompt begins; its last token is always left to compute."""
+    most = min(len(row), len(prompt) - 1)
+    differs = torch.tensor(row[:most]) != torch.tensor(prompt[:most])
+    return int(differs.byte().argmax()) if bool(differs.any()) else most

@@ -102,7 +102,8 @@ def _ask(
     keys = [_key(signature_of(simulator), dialogue) for dialogue in waiting]
     answers: dict[int, UserTurn | Exception] = {i: known[key] for i, key in enumerate(keys) if key in known}
     missing = [i for i in range(len(waiting)) if i not in answers]
-    for asked in calls(missing, [sum(len(m["content"]) for m in dialogue.messages) for dialogue in waiting]):
+    lengths = [sum(len(m["content"]) for m in dialogue.messages) for dialogue in waiting]
+    for asked in calls(missing, lengths, _turns_of(waiting)):
         for i, turn in zip(asked, answer_all(simulator, [waiting[i] for i in asked], timeout), strict=True):
             answers[i] = turn
             if file and isinstance(turn, UserTurn):
@@ -112,23 +113,45 @@ def _ask(
     return [answers[i] for i in range(len(waiting))]
 
 
-def calls(rows: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
-    """Group rows for calls: short histories first, as long ones make a model pad the others.
+def calls(rows: Sequence[int], lengths: Sequence[int], turns: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Group rows for calls: some dialogues side by side, turn by turn, so that each call goes on where the last was.
+
+    A model then reads of each history only what the call before has not read. Dialogues of like length go together,
+    as the others are padded.
 
     Args:
         rows: to be asked for.
         lengths: characters of the history of every row.
+        turns: dialogue and turn of every row.
 
     Returns:
-        Groups of at most ``AT_ONCE`` rows, whose number times the longest is at most ``PADDED`` (or one row).
+        Groups of at most ``AT_ONCE`` rows, whose number times their dialogues' longest history is at most ``PADDED``
+        (or one row).
     """
-    groups: list[list[int]] = []
-    for row in sorted(rows, key=lambda i: lengths[i]):
-        last = groups[-1] if groups else []
-        if not last or len(last) == AT_ONCE or (len(last) + 1) * lengths[row] > PADDED:
-            groups.append(last := [])
-        last.append(row)
-    return groups
+    longest: dict[int, int] = {}
+    for row in rows:
+        longest[turns[row][0]] = max(lengths[row], longest.get(turns[row][0], 0))
+    blocks: list[list[int]] = []
+    for dialogue in sorted(longest, key=lambda d: longest[d]):
+        last = blocks[-1] if blocks else []
+        if not last or len(last) == AT_ONCE or (len(last) + 1) * longest[dialogue] > PADDED:
+            blocks.append(last := [])
+        last.append(dialogue)
+    block_of = {dialogue: i for i, block in enumerate(blocks) for dialogue in block}
+    groups: dict[tuple[int, int], list[int]] = {}
+    for row in rows:
+        groups.setdefault((block_of[turns[row][0]], turns[row][1]), []).append(row)
+    return [groups[key] for key in sorted(groups)]
+
+
+def _turns_of(waiting: Sequence[Dialogue]) -> list[tuple[int, int]]:
+    """Return dialogue and turn of each row; a dialogue's rows stand together, its opening first."""
+    found, dialogue = [], -1
+    for row in waiting:
+        turn = len(row.messages) // 2
+        dialogue += turn == 0
+        found.append((dialogue, turn))
+    return found
 
 
 def _instead(turn: Turn, answer: UserTurn) -> Turn:

@@ -31,6 +31,27 @@ class Uncached(TransformersEngine):
         return super().generate(prompts, sampling, stop_ids, seeds)
 
 
+def test_a_dialogue_that_goes_on_otherwise_shares_its_beginning(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a user is replayed at people's histories: the prompt returns, and not what was sampled after it."""
+    monkeypatch.setattr("duologue.engines.prefix_cache._SHARED", 8)
+    model = tiny("llama")
+    engine, plain = TransformersEngine(model, PAD), Uncached(model, PAD)
+    columns = count_columns(engine, monkeypatch)
+    rows = [random_rows(1, 12, seed)[0] + random_rows(1, 12, seed + 9)[0] for seed in range(5)]
+    rows = [row for row in rows if len(row) > 9]
+    for turn in range(3):
+        done = engine.generate(rows, SAMPLING, STOPS, range(len(rows)))
+        same_samples(done, plain.generate(rows, SAMPLING, STOPS, range(len(rows))))
+        rows = [[*row, (c.token_ids[0] + 1) % 300, 7] for row, c in zip(rows, done, strict=True)]
+        assert columns[-1][0] == (max(map(len, rows)) - 2 if turn == 0 else 2)
+    other = [[row[0] + 1, *row[1:]] for row in rows]  # nothing in common
+    same_samples(
+        engine.generate(other, SAMPLING, STOPS, range(9)[: len(other)]),
+        plain.generate(other, SAMPLING, STOPS, range(9)[: len(other)]),
+    )
+    assert columns[-1][0] == columns[-1][1]
+
+
 def random_rows(n: int, longest: int, seed: int) -> Rows:
     rng = np.random.default_rng(seed)
     return [rng.integers(15, 320, size=rng.integers(1, longest + 1)).tolist() for _ in range(n)]
