@@ -20,7 +20,11 @@ class RolloutConfig:
     agent: str = _help(
         "The assistant: 'default', a model's folder or id, http://host:port/v1, module:callable.", "default"
     )
-    simulator: str = _help("The user: scripted, scripted:MIX, prompted:MODEL, human, replay:FILE.jsonl.", "scripted")
+    simulator: str = _help(
+        "The user: scripted, scripted:MIX, prompted:MODEL, calibrated:FOLDER, calibrated:sglang:URL#FOLDER, human, "
+        "replay:FILE.jsonl.",
+        "scripted",
+    )
     tasks: str | None = _help(
         "Task source, for instance math:level=1,split=train; the default is the environment's.", None
     )
@@ -54,7 +58,7 @@ class RolloutConfig:
 class EvaluateConfig(RolloutConfig):
     """A measurement: by default 200 dialogues on test tasks with users whose phrases and habits training never saw."""
 
-    simulator: str = _help("The user: scripted:held-out, scripted, prompted:MODEL, …", "scripted:held-out")
+    simulator: str = _help("The user: scripted:held-out, prompted:MODEL, calibrated:FOLDER, …", "scripted:held-out")
     tasks: str | None = _help("Task source; the default is the environment's test split.", None)
     episodes: int = _help("Dialogues to play.", 200)
     output: str = _help("Folder for episodes.jsonl, report.json and report.md.", "runs/evaluate")

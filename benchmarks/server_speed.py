@@ -63,27 +63,31 @@ def measure(url: str, dialogues: int, turns: int, tokens: int, vocabulary: int, 
 
 def _ours(engine: SGLangEngine, parts: list[list[list[int]]], tokens: int) -> float:
     rows: list[list[int]] = [[] for _ in parts[0]]
+    sampled = 0
     for said in parts:
         rows = [row + new for row, new in zip(rows, said, strict=True)]
         done = engine.generate(rows, Sampling(tokens), [], range(len(rows)))
         rows = [[*row, *reply.token_ids] for row, reply in zip(rows, done, strict=True)]
-    return float(tokens * len(parts) * len(rows))
+        sampled += sum(len(reply.token_ids) for reply in done)
+    return float(sampled)
 
 
 async def _bare(url: str, parts: list[list[list[int]]], tokens: int) -> float:
     limits = httpx.Limits(max_connections=len(parts[0]), max_keepalive_connections=len(parts[0]))
     async with httpx.AsyncClient(base_url=url, timeout=600, limits=limits) as client:
-        await asyncio.gather(*(_dialogue(client, said, tokens) for said in zip(*parts, strict=True)))
-    return float(tokens * len(parts) * len(parts[0]))
+        sampled = await asyncio.gather(*(_dialogue(client, said, tokens) for said in zip(*parts, strict=True)))
+    return float(sum(sampled))
 
 
-async def _dialogue(client: httpx.AsyncClient, said: tuple[list[int], ...], tokens: int) -> None:
+async def _dialogue(client: httpx.AsyncClient, said: tuple[list[int], ...], tokens: int) -> int:
+    """Return how many tokens were sampled: a model may end a turn early."""
     row: list[int] = []
     for new in said:
         row += new
         sent = await client.post("/generate", json=request_body(row, Sampling(tokens), None))
         answer: Any = sent.raise_for_status().json()
         row += [token for _, token, _ in answer["meta_info"]["output_token_logprobs"]]
+    return len(row) - sum(map(len, said))
 
 
 if __name__ == "__main__":

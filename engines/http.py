@@ -27,6 +27,8 @@ Body = Callable[[int], Mapping[str, Any]]
 _PAUSE = 0.5
 _LONGEST_PAUSE = 10.0
 _MOST_QUOTED = 200
+_REASONS = ("error", "message", "detail", "error_message")
+"""Where servers say why they refuse; SGLang's answers about adapters have the last."""
 _REST = 5.0
 """Seconds that a server which has failed is left alone."""
 
@@ -280,12 +282,12 @@ def base_url(url: str, default_path: str, example: str) -> httpx.URL:
 
 
 def said_in(response: httpx.Response) -> str:
-    """Return what the server gives as the reason: {"error": {"message": …}}, "message" or "detail"."""
+    """Return what the server gives as the reason: {"error": {"message": …}}, "message", "detail" or SGLang's own."""
     try:
         answer = response.json()
-        error = next(answer[name] for name in ("error", "message", "detail") if name in answer)
+        error = next(answer[name] for name in _REASONS if answer.get(name))
         return str(error["message"] if isinstance(error, dict) else error)
-    except (ValueError, KeyError, TypeError, StopIteration):
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
         return response.text
 
 

@@ -170,12 +170,9 @@ class OpenAIChat:
             return error
         answers: list[Any] = self._http.run([self._http.ask("GET", "models", retries=0)])
         names = [str(row["id"]) for row in rows(answers[0], "data") if "id" in row]
-        if unknown:
-            fix = did_you_mean(self.model, names) if names else "Check the URL and the model's name."
-            return DuologueError(f"{error.said} {fix}")
-        return (
-            DuologueError(f"{error} {did_you_mean(self.model, names)}") if names and self.model not in names else error
-        )
+        if names and self.model not in names:
+            return DuologueError(f"{error.said if unknown else error} {did_you_mean(self.model, names)}")
+        return DuologueError(f"{error.said} Check the URL and the model's name.") if unknown else error
 
 
 def _base(url: str) -> httpx.URL:

@@ -77,7 +77,7 @@ class CalibratedUser:
         self.engine: Engine
         if engine:
             self.chat = ChatFormat(load_tokenizer(path))
-            self.engine, self._name = _serving(engine, self.folder), engine.signature
+            self.engine, self._name = engine, _served(engine, self.folder)
         else:
             self._loaded = loaded or load_model(path, dtype=dtype, device=device, share_base=True)
             self.chat = ChatFormat(self.loaded.tokenizer)
@@ -137,16 +137,22 @@ class CalibratedUser:
         return UserTurn(turn.text, stop, _acts(stop), notes if decided else {**notes, "unparsed": 1.0})
 
 
-def _serving(engine: SGLangEngine, folder: Path) -> SGLangEngine:
-    """Have a server sample from a folder's weights: load the adapter, or check that the whole model is its base."""
+def _served(engine: SGLangEngine, folder: Path) -> str:
+    """Have a server sample from a folder's weights, and return their name there.
+
+    An adapter is loaded; a whole model has to be what the server serves.
+    """
     if (folder / "adapter_config.json").is_file():
         engine.sync_adapter(folder, 0)
-    elif Path(engine.model_path).resolve() != folder.resolve():
+        return engine.signature
+    if Path(engine.model_path).resolve() != folder.resolve():
         raise DuologueError(
             f"{engine.address} serves {engine.model_path}, but the user in {str(folder)!r} has weights of its own. "
             f"Start a server with --model-path {folder}, or calibrate an adapter (--lora-rank)."
         )
-    return engine
+    from duologue.engines.models import weights_hash
+
+    return f"{engine.signature}|{weights_hash(folder)}"
 
 
 def _acts(stop: StopReason | None) -> tuple[Act, ...]:

@@ -52,7 +52,9 @@ class CalibrateConfig:
 class CalibratedConfig(InteractiveConfig):
     """Interactive GRPO against a user that was fitted to people."""
 
-    simulator: str = with_help("The user, calibrated:FOLDER; leave it out with --dialogues.", "")
+    simulator: str = with_help(
+        "The user, calibrated:FOLDER, or calibrated:sglang:URL#FOLDER on a server; leave it out with --dialogues.", ""
+    )
     output: str = with_help("Folder for checkpoints, episodes.jsonl and logs.", "runs/calibrated")
     dialogues: str | None = with_help("Calibrate a user on these logs first (JSONL); it goes to OUTPUT/user.", None)
     held_out: str | None = with_help("Logs to measure that user on (JSONL); without, a fifth of the others.", None)

@@ -65,7 +65,10 @@ class InteractiveConfig:
     """Interactive GRPO: whole on-policy dialogues with a simulated user, one reward at the end."""
 
     env: str = with_help("Environment id, for instance MathChat-v0.", "MathChat-v0")
-    simulator: str = with_help("The user: scripted, scripted:MIX, prompted:MODEL, …", "scripted")
+    simulator: str = with_help(
+        "The user: scripted, scripted:MIX, prompted:MODEL, calibrated:FOLDER, calibrated:sglang:URL#FOLDER, …",
+        "scripted",
+    )
     tasks: str | None = with_help(
         "Task source, for instance math:level=1,split=train; the default is the environment's.", None
     )

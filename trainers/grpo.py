@@ -197,13 +197,13 @@ class DialogueGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         """Log the mean size of differences of log-probabilities, (N,) over all processes.
 
         Raises:
-            DuologueError: if it is beyond the tolerance.
+            DuologueError: if it is beyond the tolerance, or not a number.
         """
         own = torch.stack([difference.abs().sum(), difference.new_tensor(float(difference.numel()))])
         total, count = self.accelerator.gather(own).view(-1, 2).sum(0)
         mean = float(total / count.clamp(min=1))
         self._metrics["train"]["sampling/logp_difference"].append(mean)
-        if mean > self.options.logprob_tolerance:
+        if not mean <= self.options.logprob_tolerance:  # nor is a NaN
             raise DuologueError(
                 f"Sampled and recomputed log-probabilities differ by {mean:.3g} nats per token, so training would not "
                 "see what was sampled. Check that engine and trainer share weights, temperature and dropout 0."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,8 @@ ASIDE = "partial"
 _FREE = ("resume", "steps", "save_steps", "report_to", "output", "max_empty_steps", "dialogues", "held_out", "engine")
 """Fields that a resumed run may change: none of them alters the steps that were done. Files may move; their content,
 where it is learned from, is compared by its hash."""
+_SERVER = re.compile(r"(?<=^calibrated:sglang:)[^#]*")
+"""Where a served user is, which may change as ``engine`` may."""
 
 
 def claim(config: InteractiveConfig, data: str | None = None) -> Path | None:
@@ -42,7 +45,7 @@ def claim(config: InteractiveConfig, data: str | None = None) -> Path | None:
     ours = json.loads(json.dumps({**asdict(config), **({"data": data} if data else {})}))
     if found and note.is_file():
         theirs: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))
-        changed = [name for name in ours if name not in _FREE and ours[name] != theirs.get(name)]
+        changed = [n for n in ours if n not in _FREE and _compared(ours[n]) != _compared(theirs.get(n))]
         if changed:
             listed = ", ".join(f"{name}: {theirs.get(name)!r} -> {ours[name]!r}" for name in changed)
             raise DuologueError(f"{folder} holds another run ({listed}). Set these back, or choose another output.")
@@ -50,6 +53,10 @@ def claim(config: InteractiveConfig, data: str | None = None) -> Path | None:
     shutil.rmtree(folder / ASIDE, ignore_errors=True)
     write_whole(note, json.dumps(ours, indent=2) + "\n")
     return found
+
+
+def _compared(value: Any) -> Any:
+    return _SERVER.sub("", value) if isinstance(value, str) else value
 
 
 def last_checkpoint(folder: Path) -> Path | None:

@@ -23,7 +23,7 @@ from duologue.analysis.fidelity.report import FidelityReport
 from duologue.analysis.fidelity.tables import markdown
 from duologue.analysis.fidelity.telling import require_extra
 from duologue.analysis.fidelity.turns import talk_of_log, unprompted
-from duologue.disk import write_whole
+from duologue.disk import explains_full_disk, write_whole
 from duologue.errors import DuologueError
 from duologue.rewards import signature_of
 from duologue.simulators.base import Simulator
@@ -47,6 +47,7 @@ class People:
     held_out: list[LoggedDialogue]
 
 
+@explains_full_disk("run the same command: what users have said is kept, and only what is missing is asked.")
 def fidelity(
     config: FidelityConfig,
     simulators: Mapping[str, Simulator] | None = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from duologue.cli.flags import with_clean_errors
+from duologue.disk import explained_full_disk
 from duologue.errors import DuologueError
 
 if TYPE_CHECKING:
@@ -162,8 +163,10 @@ def _split(file: Path, output: Path, shares: str, by: str, seed: int) -> None:
     for target in targets.values():
         _refuse_existing(target)
     parts = split_logs(read_logs(file), wanted, by, seed)  # type: ignore[arg-type]  # it refuses other words itself
-    for name, part in parts.items():
-        typer.echo(f"{len(part)} dialogues are in {write_logs(targets[name], part)}")
+    names = ", ".join(target.name for target in targets.values())
+    with explained_full_disk(output, f"remove what is there of {names}, and run the same command: it splits anew."):
+        for name, part in parts.items():
+            typer.echo(f"{len(part)} dialogues are in {write_logs(targets[name], part)}")
 
 
 def _shares(text: str) -> dict[str, float]:
@@ -185,7 +188,9 @@ def _import(source: str, path: Path | None, output: Path, limit: int | None) -> 
 
     _refuse_existing(output)
     found = imported(source, path, limit)
-    typer.echo(f"{len(found.dialogues)} dialogues are in {write_logs(output, found.dialogues)}")
+    with explained_full_disk(output, "run the same command again."):
+        write_logs(output, found.dialogues)
+    typer.echo(f"{len(found.dialogues)} dialogues are in {output}")
     _tell_left_out(found.left_out)
 
 

@@ -135,6 +135,36 @@ def test_a_killed_collection_goes_on_to_the_same_logs() -> None:
     assert Path("cut.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()
 
 
+def test_logs_without_room_say_what_to_do(small_disk: Any) -> None:
+    assert call("collect", *COMMON, "--output", "whole.jsonl").exit_code == 0
+    output = small_disk.folder / "splits"
+    with small_disk.full(0):
+        result = call("logs", "split", "whole.jsonl", "--output", str(output))
+    assert result.exit_code == 2
+    assert f"error: {str(output)!r} could not be written: " in result.stderr
+    assert result.stderr.endswith(
+        "Then remove what is there of train.jsonl, test.jsonl, and run the same command: it splits anew.\n"
+    )
+    assert not list(small_disk.folder.rglob("*.jsonl*"))
+    assert call("logs", "split", "whole.jsonl", "--output", str(output)).exit_code == 0
+
+
+def test_fidelity_without_room_goes_on_where_it_was(small_disk: Any) -> None:
+    pytest.importorskip("sklearn")
+    assert call("collect", *COMMON, "--output", "people.jsonl").exit_code == 0
+    output = small_disk.folder / "fidelity"
+    command = ["fidelity", "MathChat-v0", "--dialogues", "people.jsonl", "--simulator", "scripted:naive"]
+    with small_disk.full(8192):
+        result = call(*command, "--output", str(output))
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith(f"error: {str(output)!r} could not be written: ")
+    assert result.stderr.endswith("what users have said is kept, and only what is missing is asked.\n")
+    kept = {path: path.read_text().rpartition("\n")[0] for path in output.rglob("*.jsonl")}
+    assert any(kept.values())
+    assert call(*command, "--output", str(output)).exit_code == 0
+    assert all(path.read_text().startswith(text) for path, text in kept.items())
+
+
 @dataclass(frozen=True)
 class Config:
     output: str = field(default="out", metadata={"help": "Where."})

@@ -95,6 +95,12 @@ def test_unknown_model_names_the_nearest(server: Server) -> None:
         ask(OpenAIChat(server.url, "serve-model"))
 
 
+def test_a_model_that_is_served_is_no_guess_at_itself(server: Server) -> None:
+    server.answer = lambda n, body: (404, json.dumps({"detail": "Not Found"}))
+    with pytest.raises(DuologueError, match=r"404: 'Not Found'. Check the URL and the model's name\.$"):
+        ask(OpenAIChat(server.url, "served-model"))
+
+
 @pytest.mark.parametrize(
     "said", ["<html>welcome</html>", '{"choices": [', '{"choices": []}', '{"error": 1}', "[1]", "3"]
 )

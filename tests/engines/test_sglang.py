@@ -180,7 +180,7 @@ def test_what_the_server_cannot_load_leaves_the_policy_as_it_was(
     engine = SGLangEngine(server.url)
     engine.sync_adapter(adapter, 1)
     monkeypatch.setattr(server, "load_lora_adapter", lambda body: (400, {"success": False, "error_message": "rank 64"}))
-    with pytest.raises(DuologueError, match="rank 64"):
+    with pytest.raises(DuologueError, match=r"answered 400: 'rank 64'\. Correct the request"):
         engine.sync_adapter(adapter, 2)
     assert [row.version for row in generate(engine)] == [1, 1, 1]
 

@@ -20,13 +20,13 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def served_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of random weights with a byte-level tokenizer."""
     return make_model(tmp_path_factory.mktemp("served") / "tiny-llama")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def sglang_server(served_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SGLangProcess]:
     """A SGLang server of that model in float32, with adapters; its ``url`` has no path."""
     if not PYTHON.is_file():

@@ -48,7 +48,7 @@ KINDS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def transformers_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TransformersProcess]:
     """A ``transformers serve`` of a tiny model."""
     if MISSING:

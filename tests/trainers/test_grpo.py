@@ -173,6 +173,14 @@ def test_an_engine_that_samples_otherwise_is_found_out(
         made.train()
 
 
+def test_log_probabilities_that_are_no_numbers_do_not_pass(trainer: MakeTrainer) -> None:
+    made = trainer()
+    made.trainer._compare(torch.zeros(2))
+    made.trainer._compare(torch.zeros(0))  # no token to train on
+    with pytest.raises(DuologueError, match="differ by nan nats"):
+        made.trainer._compare(torch.tensor([0.0, float("nan")]))
+
+
 def test_a_batch_of_another_size_is_refused(
     trainer: MakeTrainer, world: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
