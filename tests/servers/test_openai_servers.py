@@ -56,9 +56,11 @@ def transformers_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tr
     server = TransformersProcess(
         make_model(tmp_path_factory.mktemp("tiny") / "tiny-llama"), tmp_path_factory.mktemp("serve") / "log"
     )
-    server.start()
-    yield server
-    server.end()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.end()
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.fixture)
