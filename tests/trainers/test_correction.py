@@ -35,8 +35,8 @@ def test_advantages_are_weighed_by_the_token(
     made = trainer(env={"reward": world.graded})
     plain = world.score_batch(made)
     made = trainer(env={"reward": world.graded})
-    monkeypatch.setattr(made.trainer, "options", replace(made.trainer.options, ratio_cap=2.0))
-    monkeypatch.setattr(made.trainer, "_checked", True)
+    options = replace(made.trainer.options, ratio_cap=2.0, logprob_tolerance=10.0)  # samples are off on purpose
+    monkeypatch.setattr(made.trainer, "options", options)
     generate = made.agent.engine.generate
 
     def shifted(*asked: Any) -> Any:
