@@ -36,12 +36,14 @@ def test_a_run_goes_on_from_its_own_checkpoint_even_with_more_steps(tmp_path: Pa
 
 def test_servers_may_move_and_users_may_not(tmp_path: Path) -> None:
     user = "calibrated:sglang:http://{}:30000#runs/{}"
-    config = InteractiveConfig(output=str(tmp_path), simulator=user.format("one", "user"), engine="sglang:http://one:1")
+    config = InteractiveConfig(
+        output=str(tmp_path), simulator=user.format("one.example", "user"), engine="sglang:http://one.example:1"
+    )
     claim(config)
     newest = checkpoint(tmp_path, 2)
-    moved = replace(config, simulator=user.format("two", "user"), engine="sglang:http://two:1")
+    moved = replace(config, simulator=user.format("two.example", "user"), engine="sglang:http://two.example:1")
     assert claim(moved) == newest
-    for other in (user.format("two", "other"), "calibrated:runs/user", "scripted"):
+    for other in (user.format("two.example", "other"), "calibrated:runs/user", "scripted"):
         with pytest.raises(DuologueError, match=r"simulator: .* choose another output"):
             claim(replace(moved, simulator=other))
 
