@@ -169,7 +169,7 @@ def test_an_engine_that_samples_otherwise_is_found_out(
                 torch.arange(other.lm_head.weight.numel()).view_as(other.lm_head.weight)
             )
         made.agent.engine = TransformersEngine(other, 0)
-    with pytest.raises(DuologueError, match=r"differ by .* nats per token .* share weights, temperature"):
+    with pytest.raises(DuologueError, match=r"differ by .* nats per token.* share weights, temperature"):
         made.train()
 
 
