@@ -94,7 +94,7 @@ def written_aside(folder: Path, name: str, accelerator: Any) -> Iterator[Path]:
             _settle(aside, place)
         accelerator.wait_for_everyone()
         if accelerator.is_local_main_process and aside.is_dir():  # a machine that shares no disk with the first
-            with suppress(OSError):
+            with suppress(FileNotFoundError):  # or one that heard late of the first one's move
                 aside.rename(place)
     except BaseException:
         shutil.rmtree(aside.parent, ignore_errors=True)

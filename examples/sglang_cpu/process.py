@@ -48,13 +48,16 @@ class ServerProcess:
         """
         ends = time.monotonic() + _STARTING
         while time.monotonic() < ends and self._process and self._process.poll() is None:
-            try:
-                if httpx.get(f"{self.url}/health", timeout=5).status_code == httpx.codes.OK:
-                    return
-            except httpx.HTTPError:
-                pass
+            if self._answers():
+                return
             time.sleep(0.2)
         raise RuntimeError(f"The server did not come up. The end of {self.log}:\n{self.log.read_text()[-3000:]}")
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/health", timeout=5).status_code == httpx.codes.OK
+        except httpx.HTTPError:  # nobody listens yet; who waits sees whether the process has ended
+            return False
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to all its processes: SIGKILL to end them, SIGSTOP to make them silent."""

@@ -21,17 +21,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
         yield running
 
 
-@pytest.fixture
-def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    waited: list[float] = []
-
-    async def pause(seconds: float) -> None:
-        waited.append(seconds)
-
-    monkeypatch.setattr("duologue.engines.http._pause", pause)
-    return waited
-
-
 def generate(engine: SGLangEngine, prompts: list[list[int]] = PROMPTS) -> list[Completion]:
     return engine.generate(prompts, Sampling(6), STOPS, range(len(prompts)))
 

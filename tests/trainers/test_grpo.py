@@ -144,7 +144,9 @@ def test_training_without_any_score_stops_with_the_reason(trainer: MakeTrainer) 
 def test_a_scored_step_resets_the_count_of_empty_ones(trainer: MakeTrainer) -> None:
     none, some = [None] * 8, [0.0, 1.0] * 4
     env = {"reward": Series([*none, *some, *none, *some]), "max_turns": 1}
-    trainer(env=env, steps=4, max_empty_steps=2).train()
+    made = trainer(env=env, steps=4, max_empty_steps=2)
+    made.train()
+    assert [row["reward"] for row in made.metrics] == [None, 0.5, None, 0.5]
 
 
 def test_sampled_and_recomputed_logprobs_agree(trainer: MakeTrainer) -> None:
