@@ -1,58 +1,23 @@
 """The commands, in this process and as a program."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from duologue import trainers
 from duologue.cli import app
 from duologue.cli.play import PlayConfig, play_dialogue
 from duologue.trainers import InteractiveConfig
+from tests.cli.running import call, program
 
-AGENT = """
-import os, re, signal
-calls = 0
-
-def adder(messages):
-    global calls
-    calls += 1
-    if calls == int(os.environ.get("DIE_AT", 0)):
-        os.kill(os.getpid(), signal.SIGKILL)
-    numbers = [int(n) for m in messages if m["role"] == "user" for n in re.findall(r"\\d+", m["content"])]
-    if len(numbers) < 2:
-        return "Which numbers?"
-    return f"The answer is {numbers[0] + numbers[1]}."
-
-def fails(messages):
-    raise RuntimeError("no")
-"""
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    (tmp_path / "cli_agents.py").write_text(AGENT)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [p for p in sys.path if p])
-    yield tmp_path
-    sys.modules.pop("cli_agents", None)
-
-
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
-
-
-def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "duologue", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **variables}, timeout=120)
+pytestmark = pytest.mark.usefixtures("agents")
 
 
 def test_evaluate_prints_and_writes() -> None:

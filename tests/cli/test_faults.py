@@ -1,54 +1,20 @@
 """Commands that play dialogues, on a full disk and killed: each dialogue once, numbers as of an undisturbed run."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
-from duologue.cli import app
 from duologue.cli.flags import configured
+from tests.cli.running import call, program
 
-AGENT = """
-import os, re, signal
-calls = 0
-
-def adder(messages):
-    global calls
-    calls += 1
-    if calls == int(os.environ.get("DIE_AT", 0)):
-        os.kill(os.getpid(), signal.SIGKILL)
-    numbers = [int(n) for m in messages if m["role"] == "user" for n in re.findall(r"\\d+", m["content"])]
-    return f"The answer is {sum(numbers[:2])}." if len(numbers) > 1 else "Which numbers?"
-"""
-COMMON = ["MathChat-v0", "--agent", "fault_agents:adder", "--episodes", "20", "--num-envs", "4"]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    (tmp_path / "fault_agents.py").write_text(AGENT)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [p for p in sys.path if p])
-    yield
-    sys.modules.pop("fault_agents", None)
-
-
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
-
-
-def program(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "duologue", *arguments]
-    environment = {**os.environ, **variables}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+pytestmark = pytest.mark.usefixtures("agents")
+COMMON = ["MathChat-v0", "--agent", "cli_agents:adder", "--episodes", "20", "--num-envs", "4"]
 
 
 def episodes(file: Path) -> dict[int, dict[str, Any]]:
