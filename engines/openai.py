@@ -10,7 +10,7 @@ import httpx
 
 from duologue.engines.base import Sampling, SchemaReply
 from duologue.engines.http import HttpClient, Policy, RefusedError, base_url
-from duologue.engines.openai_dialect import blamed, only_thought, rows, with_schema, without, words_in
+from duologue.engines.openai_dialect import blamed, only_thought, refusable, rows, with_schema, without, words_in
 from duologue.engines.rows import RepliesError
 from duologue.errors import DuologueError, did_you_mean
 from duologue.types import Message
@@ -23,8 +23,8 @@ class OpenAIChat:
 
     Rate limits (429), server errors (5xx) and broken connections are tried again, a bounded number of times. The seed
     is sent (31 bits of it); whether it makes a sample repeatable is up to the server. If the server refuses the seed, a
-    schema, or the cap on tokens under its old name ``max_tokens``, it is asked without (``max_completion_tokens``
-    instead), and, once that has worked, never with it again.
+    schema, or the cap on tokens under its old name ``max_tokens``, and names it, it is asked without
+    (``max_completion_tokens`` instead), and, once that has worked, never with it again. Another schema is tried.
 
     Args:
         url: base address, such as ``http://localhost:8000/v1``; ``/v1`` is added to an address without a path.
@@ -133,7 +133,8 @@ class OpenAIChat:
 
         A field counts as refused once a request went through without it.
         """
-        left_out = [field for field in body if field in self._refused]
+        asked = body
+        left_out = [field for field in body if refusable(body, field) in self._refused]
         for field in left_out:
             body = without(body, field)
         while True:
@@ -146,7 +147,7 @@ class OpenAIChat:
                 left_out.append(refused)
                 body = without(body, refused)
             else:
-                self._refused.update(left_out)
+                self._refused.update(refusable(asked, field) for field in left_out)
                 return answer, "response_format" in body
 
     def _reply(self, answer: tuple[Any, bool] | DuologueError) -> SchemaReply | DuologueError:

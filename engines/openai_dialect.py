@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 from duologue.engines.http import RefusedError
 
 _SCHEMA_REFUSED = (400, 404, 422, 501)
-"""With these a server may mean that it knows no schemas, in whatever words."""
+"""Statuses of a refusal that may mean the schema, if it is named too."""
+_SCHEMA_NAMES = re.compile(r"response[_ ]format|schema|grammar|guided|structured", re.IGNORECASE)
+"""What servers call a schema when they refuse it: the field, or the part that turns it into a constraint."""
 
 
 def with_schema(body: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,16 +22,21 @@ def with_schema(body: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str,
 
 
 def blamed(error: RefusedError, body: Mapping[str, Any]) -> str | None:
-    """Return the field of a refused request that may be the cause and can be done without; None if there is none.
+    """Return the field of a refused request that the refusal names and that can be done without; None if there is none.
 
-    ``max_tokens`` (OpenAI's newer models want ``max_completion_tokens``) and ``seed`` have to be named in the refusal.
-    A schema need not be.
+    It is ``max_tokens`` (OpenAI's newer models want ``max_completion_tokens``), ``seed``, or ``response_format``.
     """
     if "max_tokens" in body and "max_completion_tokens" in error.said:
         return "max_tokens"
     if "seed" in body and re.search(r"\bseed\b", error.said):
         return "seed"
-    return "response_format" if "response_format" in body and error.status in _SCHEMA_REFUSED else None
+    named = error.status in _SCHEMA_REFUSED and _SCHEMA_NAMES.search(error.said)
+    return "response_format" if named and "response_format" in body else None
+
+
+def refusable(body: Mapping[str, Any], field: str) -> str:
+    """Return what a server that refuses a field has refused: the field, whatever it holds, or one schema."""
+    return f"{field} {json.dumps(body[field], sort_keys=True)}" if field == "response_format" else field
 
 
 def without(body: Mapping[str, Any], field: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What OpenAI-compatible servers differ in: schemas, names of fields, thought apart from words."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -25,9 +25,9 @@ def refusing(field: str, status: int, said: str) -> Callable[[int, dict[str, Any
     return lambda n, body: (status, error) if field in body else say(body["messages"][-1]["content"])
 
 
-def ask_for_json(model: OpenAIChat, *texts: str) -> list[SchemaReply]:
+def ask_for_json(model: OpenAIChat, *texts: str, schema: Mapping[str, Any] = REPLY_SCHEMA) -> list[SchemaReply]:
     conversations = [[Message(role="user", content=text)] for text in texts]
-    return model.chat_to_schema(conversations, Sampling(), range(len(texts)), REPLY_SCHEMA)
+    return model.chat_to_schema(conversations, Sampling(), range(len(texts)), schema)
 
 
 def message(**fields: Any) -> Answer:
@@ -66,14 +66,54 @@ def test_a_server_without_schemas_is_asked_without_from_then_on(
     assert pauses == []
 
 
-def test_a_schema_is_not_blamed_for_what_fails_without_it_too(server: Server) -> None:
+def test_a_schema_that_is_refused_is_the_only_one_given_up(server: Server) -> None:
+    plain = {"type": "object", "properties": {"text": {"type": "string"}}}
+
+    def answer(n: int, body: dict[str, Any]) -> Answer:
+        asked = body.get("response_format")
+        return (400, "Invalid schema for response_format 'reply'") if asked == SENT else say("{}")
+
+    server.answer = answer
+    model = OpenAIChat(server.url, "m")
+    assert ask_for_json(model, "a") == [SchemaReply("{}", False)]
+    assert ask_for_json(model, "a", schema=plain) == [SchemaReply("{}", True)]
+    assert ask_for_json(model, "a", schema=dict(reversed(plain.items()))) == [SchemaReply("{}", True)]
+    assert ask_for_json(model, "a") == [SchemaReply("{}", False)]
+    assert ["response_format" in body for body in server.bodies] == [True, False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "This model does not support response format `json_schema`.",
+        "[{'type': 'extra_forbidden', 'loc': ['body', 'response_format']}]",
+        "Failed to parse grammar",
+        "Structured outputs are not enabled.",
+    ],
+)
+def test_words_in_which_servers_refuse_a_schema(server: Server, said: str) -> None:
+    server.answer = refusing("response_format", 400, said)
+    assert ask_for_json(OpenAIChat(server.url, "m"), "hi") == [SchemaReply("hi", False)]
+
+
+def test_a_schema_is_not_blamed_for_what_it_is_not_named_in(server: Server) -> None:
     server.answer = lambda n, body: (400, json.dumps({"error": {"message": "context length exceeded"}}))
     model = OpenAIChat(server.url, "m")
     with pytest.raises(RepliesError, match=r"context length exceeded'\. Correct the request"):
         ask_for_json(model, "too long")
-    assert len(server.bodies) == 2
+    assert len(server.bodies) == 1
     server.answer = lambda n, body: say("{}")
     assert ask_for_json(model, "short") == [SchemaReply("{}", True)]
+
+
+def test_a_schema_is_not_given_up_for_what_fails_without_it_too(server: Server) -> None:
+    server.answer = lambda n, body: (400, "the schema of this database is broken")
+    model = OpenAIChat(server.url, "m")
+    with pytest.raises(RepliesError, match="database"):
+        ask_for_json(model, "hi")
+    assert len(server.bodies) == 2
+    server.answer = lambda n, body: say("{}")
+    assert ask_for_json(model, "hi") == [SchemaReply("{}", True)]
 
 
 def test_a_wrong_key_is_no_refusal_of_the_schema(server: Server) -> None:
@@ -107,7 +147,8 @@ def test_a_server_that_refuses_everything_by_turns(server: Server) -> None:
     """One field at a time is refused, as servers do that stop at the first fault."""
 
     def answer(n: int, body: dict[str, Any]) -> Answer:
-        for field, said in (("max_tokens", "use max_completion_tokens"), ("response_format", "?"), ("seed", "no seed")):
+        faults = {"max_tokens": "use max_completion_tokens", "response_format": "no schema", "seed": "no seed"}
+        for field, said in faults.items():
             if field in body:
                 return 400, said
         return say("at last")
