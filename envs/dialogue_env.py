@@ -80,7 +80,8 @@ class DialogueEnv(gym.Env[str, str]):
 
         Args:
             seed: seeds the choice of tasks and users from here on.
-            options: ``{"task_id": …}`` asks for one task (with ``contexts``, for any of its contexts).
+            options: ``{"task_id": …}`` asks for one task (with ``contexts``, for any of its contexts),
+                ``{"context_id": …}`` for one logged context.
 
         Returns:
             The opening user message and ``info``. With ``contexts``, the last message of a logged history, which
@@ -88,11 +89,11 @@ class DialogueEnv(gym.Env[str, str]):
             "", ``info`` has ``stop_reason`` and ``error``, and the next step returns at once, truncated and not scored.
 
         Raises:
-            DuologueError: for an unknown option or task id; the message names the nearest.
+            DuologueError: for an unknown option or task id (the message names the nearest), or an unknown context id.
         """
         super().reset(seed=seed)
-        task_id = check_options(options, ("task_id",)).get("task_id")
-        opened = self.parts.open([self.np_random], [task_id])[0]
+        options = dict(check_options(options, ("task_id", "context_id")))
+        opened = self.parts.open([self.np_random], [options.get("task_id")], [options.get("context_id")])[0]
         self._over, self._printed = False, 0
         return self._arrive(opened)
 

@@ -52,14 +52,27 @@ class DialogueParts:
         """Return the most messages that a dialogue can have."""
         return max((len(c.messages) for c in self.contexts or ()), default=1) + 2 * self.dynamics.max_turns
 
-    def open(self, rngs: Sequence[np.random.Generator], task_ids: Sequence[str | None]) -> list[Transition]:
+    def open(
+        self,
+        rngs: Sequence[np.random.Generator],
+        task_ids: Sequence[str | None],
+        context_ids: Sequence[str | None] | None = None,
+    ) -> list[Transition]:
         """Start one dialogue per generator: from a logged context, or opened by the users in one call.
 
+        Args:
+            rngs: one per dialogue.
+            task_ids: one per dialogue; None = drawn.
+            context_ids: the same for logged contexts; None = all drawn.
+
         Raises:
-            DuologueError: for an unknown task id; the message names the nearest.
+            DuologueError: for an unknown task or context id, or both for one dialogue, or a context id without logs.
         """
+        wanted = context_ids or [None] * len(rngs)
         if self.contexts is not None:
-            return [_resumed(self.contexts, rng, task_id) for rng, task_id in zip(rngs, task_ids, strict=True)]
+            return [_resumed(self.contexts, *ids) for ids in zip(rngs, task_ids, wanted, strict=True)]
+        if any(context_id is not None for context_id in wanted):
+            raise DuologueError("There are no contexts to choose by id. Make the environment with contexts.")
         starts = [self.start(rng, task_id) for rng, task_id in zip(rngs, task_ids, strict=True)]
         return self.dynamics.open([task for task, _ in starts], [seed for _, seed in starts])
 
@@ -133,9 +146,13 @@ def info_of(transition: Transition) -> dict[str, Any]:
     return info if transition.error is None else {**info, "error": transition.error}
 
 
-def _resumed(contexts: LoggedContexts, rng: np.random.Generator, task_id: str | None) -> Transition:
+def _resumed(
+    contexts: LoggedContexts, rng: np.random.Generator, task_id: str | None, context_id: str | None
+) -> Transition:
     seed = draw_seed(rng)
-    context = contexts.draw(rng, _checked_id(task_id))
+    if task_id is not None and context_id is not None:
+        raise DuologueError(f"Both task_id and context_id {context_id!r} are given. Leave one out.")
+    context = contexts.draw(rng, _checked_id(task_id)) if context_id is None else contexts.find(context_id)
     dialogue = Dialogue(context.task, seed, context.messages, given=len(context.messages))
     return Transition(dialogue, context.messages[-1]["content"], context_id=context.context_id)
 

@@ -90,21 +90,22 @@ class DialogueVectorEnv(gym.vector.VectorEnv[Texts, Sequence[str], NDArray[Any]]
 
         Args:
             seed: one seed per slot, or an int s for s, s+1, …; None goes on with each slot's generator.
-            options: ``reset_mask``, a bool array of shape (N,); ``task_id``, one id for all, or one (or None) per slot.
+            options: ``reset_mask``, a bool array of shape (N,); ``task_id``, one id for all, or one (or None) per slot;
+                ``context_id``, the same for logged contexts.
 
         Returns:
             The latest user message of every slot, and infos of the slots that were reset.
 
         Raises:
-            DuologueError: for an unknown option or task id, or a wrong length.
+            DuologueError: for an unknown option, task id or context id, or a wrong length.
         """
-        options = dict(check_options(options, ("reset_mask", "task_id")))
+        options = dict(check_options(options, ("reset_mask", "task_id", "context_id")))
         slots = self._masked(options.get("reset_mask", np.ones(self.num_envs, dtype=np.bool_)), "reset_mask")
         if not self._slots and len(slots) < self.num_envs:
             raise DuologueError("The first reset must start every slot. Leave out reset_mask.")
-        ids = self._per_slot(options.get("task_id"), "task_id")
+        ids, contexts = (self._per_slot(options.get(name), name) for name in ("task_id", "context_id"))
         self._seed(slots, self._seeds(seed))
-        opened = self.parts.open([self._rng(i) for i in slots], [ids[i] for i in slots])
+        opened = self.parts.open([self._rng(i) for i in slots], [ids[i] for i in slots], [contexts[i] for i in slots])
         self._slots = self._slots or list(opened)
         self._terminations[slots] = self._truncations[slots] = False
         return self._arrive(dict(zip(slots, opened, strict=True)))

@@ -28,6 +28,8 @@ class Start:
     agent_seed: int = 0
     """Seeds the agent's sampling. Members of a GRPO group share ``seed`` and differ in this."""
     task_id: str | None = None
+    context_id: str | None = None
+    """The logged context to begin with, in an environment that has some; None = drawn with the seed."""
 
 
 @dataclass(slots=True)
@@ -115,7 +117,9 @@ class Rollout:
             return
         mask = np.array([i in taken for i in range(len(self._slots))])
         starts = [taken[i][1] if i in taken else None for i in range(len(self._slots))]
-        options = {"reset_mask": mask, "task_id": [s.task_id if s else None for s in starts]}
+        options: dict[str, Any] = {"reset_mask": mask, "task_id": [s.task_id if s else None for s in starts]}
+        if any(s and s.context_id for s in starts):  # an option that environments without logs do not know
+            options["context_id"] = [s.context_id if s else None for s in starts]
         with self._timed("env"):
             texts, infos = self.env.reset(seed=[s.seed if s else None for s in starts], options=options)
         for i, (job, start) in taken.items():

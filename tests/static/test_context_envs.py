@@ -127,6 +127,33 @@ def test_seeds_and_task_ids_reproduce(make: Make) -> None:
         first.reset(options={"task_id": 3})
 
 
+def test_a_context_can_be_asked_for_and_the_seed_decides_who_the_user_is(make: Make, logs: SimpleNamespace) -> None:
+    env, asked = make(2), []
+    for seed in (0, 1):
+        assert env.reset(seed=seed, options={"context_id": "c#2"})[1]["context_id"] == "c#2"
+        env.step("hm")
+        asked.append(env.parts.dynamics.simulator.asked[-1])  # type: ignore[attr-defined]
+    assert asked[0].messages == asked[1].messages
+    assert asked[0].seed != asked[1].seed
+    many = DialogueVectorEnv(
+        2, None, logs.Parrot(), logs.SaysReference(), 2, contexts=LoggedContexts(logs.logged, "all")
+    )
+    _, infos = many.reset(seed=[0, 1], options={"context_id": ["b#1", "c#2"]})
+    assert list(infos["context_id"]) == ["b#1", "c#2"]
+    many.step(["hm", "hm"])
+    assert many.parts.dynamics.simulator.asked[-1].seed == asked[1].seed  # type: ignore[attr-defined]
+
+
+def test_ids_that_cannot_be_are_refused(make: Make, logs: SimpleNamespace) -> None:
+    with pytest.raises(DuologueError, match=r"No context 'z#1'\. Write DIALOGUE#TURN"):
+        make().reset(options={"context_id": "z#1"})
+    with pytest.raises(DuologueError, match=r"Both task_id and context_id 'a#1' are given\. Leave one out"):
+        make().reset(options={"context_id": "a#1", "task_id": "red"})
+    plain = DialogueEnv(LoggedContexts(logs.logged).tasks, logs.Parrot(), logs.SaysReference())
+    with pytest.raises(DuologueError, match=r"no contexts to choose by id\. Make the environment with contexts"):
+        plain.reset(options={"context_id": "a#1"})
+
+
 def test_vector_slots_are_the_single_environments(make: Make, logs: SimpleNamespace) -> None:
     contexts = LoggedContexts(logs.logged)
     reward = logs.SaysReference()
