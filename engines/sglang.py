@@ -179,8 +179,7 @@ class SGLangEngine:
         last = self.weights
         name = self._next_name(version)
         self._load(ServedWeights(version, last.label, name, path, is_ours=True))
-        if last.adapter and last.is_ours:
-            self._http.run([self._server.unload_adapter(last.adapter)])  # a restarted server may not have it
+        self._drop(last)
         try:
             self.flush()
         except RefusedError:  # others' requests run; keys and values are kept by adapter, so none of ours is stale
@@ -199,6 +198,18 @@ class SGLangEngine:
         path, label = _checked(folder, "config.json", "a model"), self._next_name(version)
         last = self.weights
         self._load(ServedWeights(version, label, None if last.is_ours else last.adapter, path))
+        self._drop(last)
+
+    def unload_adapter(self) -> None:
+        """Have the server drop the adapter of the last ``sync_adapter``, if there is one.
+
+        What is sampled with it later has the server load it again, as long as its folder is there.
+
+        Raises:
+            DuologueError: if the server does not.
+        """
+        if self.weights.adapter and self.weights.is_ours:
+            self._http.one(self._server.unload_adapter(self.weights.adapter))
 
     def flush(self) -> None:
         """Have the server forget cached keys and values.
@@ -207,6 +218,10 @@ class SGLangEngine:
             DuologueError: if it does not, as while requests are running.
         """
         self._http.one(self._server.flush_cache())
+
+    def _drop(self, last: ServedWeights) -> None:
+        if last.adapter and last.is_ours:
+            self._http.run([self._server.unload_adapter(last.adapter)])  # a restarted server may not have it
 
     def _next_name(self, version: int) -> str:
         return f"{self._name}-{next(self._loads)}-v{version}"

@@ -17,6 +17,8 @@ _ADVICE = "Correct the request, or look into the server's log."
 _ROUTING_HEADER = "X-SMG-Routing-Key"
 _HEALTH_TIMEOUT = 10.0
 """Seconds; a server that is up answers at once, whatever it is doing."""
+_UNLOAD_TIMEOUT = 60.0
+"""Seconds; a server waits for the requests that an adapter is still answering."""
 
 
 class SGLangServer:
@@ -92,8 +94,8 @@ class SGLangServer:
                 raise
 
     async def unload_adapter(self, name: str) -> None:
-        """Drop a LoRA adapter."""
-        await self._order("unload_lora_adapter", {"lora_name": name})
+        """Drop a LoRA adapter. Tried once, within seconds: nothing but room on the server hangs on it."""
+        await self._order("unload_lora_adapter", {"lora_name": name}, retries=0, timeout=_UNLOAD_TIMEOUT)
 
     async def update_weights(self, path: str, label: str) -> None:
         """Replace all weights by those in a folder; the server calls them by ``label`` and forgets its cache."""
@@ -104,8 +106,10 @@ class SGLangServer:
         """Forget cached keys and values; refused while requests run."""
         await self.http.ask("POST", "flush_cache", read=_nothing)
 
-    async def _order(self, path: str, body: Mapping[str, Any]) -> None:
-        answer: Any = await self.http.ask("POST", path, _always(body))
+    async def _order(
+        self, path: str, body: Mapping[str, Any], retries: int | None = None, timeout: float | None = None
+    ) -> None:
+        answer: Any = await self.http.ask("POST", path, _always(body), retries=retries, timeout=timeout)
         if isinstance(answer, dict) and answer.get("success") is False:
             said = f"{self.address} could not do {path}: {self.http.quote(repr(answer))}."
             raise RefusedError(httpx.codes.OK, said, _ADVICE)

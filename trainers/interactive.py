@@ -99,6 +99,8 @@ class InteractiveTrainer:
     def train(self) -> Path:
         """Train, or go on from the last checkpoint in the output folder, and save the policy.
 
+        However it ends, a server that sampled is left without the policy's adapter.
+
         Returns:
             The folder of the trained policy, which ``load_model`` and ``duologue evaluate --agent`` take.
 
@@ -107,6 +109,13 @@ class InteractiveTrainer:
                 ``max_empty_steps`` steps, or if sampling and training disagree about log-probabilities.
             DiskFullError: if there is no room for a file; the message says from which step the next call goes on.
         """
+        try:
+            return self._train()
+        finally:
+            if isinstance(self.agent.engine, ServedPolicy):
+                self.agent.engine.release()
+
+    def _train(self) -> Path:
         with explained_full_disk(self.output, lambda: how_to_go_on(self.config)):
             checkpoint = first_alone(self._begin)
             with quiet_console():

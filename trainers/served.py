@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from duologue.engines.base import Completion, Sampling
 from duologue.engines.sglang import ServedWeights, SGLangEngine
-from duologue.trainers.processes import first_alone
+from duologue.errors import DuologueError
+from duologue.trainers.processes import first_alone, process_index
 
 
 class ServedPolicy:
@@ -67,6 +69,19 @@ class ServedPolicy:
             if folder != target:
                 shutil.rmtree(folder)
         return self.engine.weights
+
+    def release(self) -> None:
+        """Have the server drop the adapter that it was given last; the next ``version`` sends it again.
+
+        A server that does not is no failure of the run: then a line on standard error says so.
+        """
+        self._version = None
+        if process_index():
+            return
+        try:
+            self.engine.unload_adapter()
+        except DuologueError as error:
+            print(f"The run's adapter may still be on the server: {error}", file=sys.stderr)
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: Sampling, stop_ids: Sequence[int], seeds: Sequence[int]

@@ -174,6 +174,30 @@ def test_a_folder_without_weights_is_refused(server: StandIn, tmp_path: Path, sy
     assert (engine.version, server.calls) == (0, [])
 
 
+def test_an_adapter_is_unloaded_and_comes_back_when_it_is_sampled_from(server: StandIn, adapter: Path) -> None:
+    engine = SGLangEngine(server.url)
+    engine.unload_adapter()
+    assert server.calls == []  # there is none
+    engine.sync_adapter(adapter, 1)
+    before = generate(engine)
+    engine.unload_adapter()
+    assert server.adapters == {}
+    assert (generate(engine), len(server.adapters), engine.stats.restored) == (before, 1, 1)
+    engine.unload_adapter()
+    with pytest.raises(DuologueError, match="not loaded"):
+        engine.unload_adapter()
+
+
+def test_nobody_elses_adapter_is_unloaded(server: StandIn, adapter: Path, model: Path) -> None:
+    server.adapters["user"] = "folder/of/user"
+    SGLangEngine(server.url, adapter="user").unload_adapter()
+    engine = SGLangEngine(server.url)
+    engine.sync_adapter(adapter, 1)
+    engine.sync_weights(model, 2)
+    engine.unload_adapter()
+    assert server.adapters == {"user": "folder/of/user"}
+
+
 def test_what_the_server_cannot_load_leaves_the_policy_as_it_was(
     server: StandIn, adapter: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

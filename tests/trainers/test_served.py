@@ -47,7 +47,7 @@ def test_every_step_samples_from_its_own_weights(
     orders = [call for call in server.calls if call.startswith(("/load", "/update"))]
     assert orders == ["/load_lora_adapter" if rank else "/update_weights_from_disk"] * 2
     assert [folder.name for folder in (tmp_path / "run" / "served").iterdir()] == ["step-1"]
-    assert len(server.adapters) == (1 if rank else 0)
+    assert server.adapters == {}
     assert final.is_dir()
 
 
@@ -94,6 +94,31 @@ def test_training_stops_with_the_reason_when_the_server_is_gone(server: StandIn,
     server.kill()
     with pytest.raises(DuologueError, match=r"cannot be reached after 25 attempts.*Start the server"):
         made.train()
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_leaves_no_adapter_and_its_own_error(
+    server: StandIn, trainer: MakeTrainer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = trainer(engine=f"sglang:{server.url}", lora_rank=4)
+    made.trainer._compute_loss = fails  # type: ignore[method-assign]
+    with pytest.raises(ValueError, match="no loss today"):
+        made.train()
+    assert server.calls.count("/load_lora_adapter") == 1
+    assert server.adapters == {}
+    server.unload_lora_adapter = refuses  # type: ignore[method-assign]
+    with pytest.raises(ValueError, match="no loss today"):
+        made.train()
+    assert "may still be on the server" in capsys.readouterr().err
+    assert len(server.adapters) == 1
+
+
+def fails(*_: Any) -> torch.Tensor:
+    raise ValueError("no loss today")
+
+
+def refuses(body: dict[str, Any]) -> tuple[int, Any]:
+    return 400, {"success": False, "error_message": "busy"}
 
 
 @pytest.mark.slow
