@@ -22,6 +22,14 @@ def test_quickstart_solves_its_problem() -> None:
     assert "stop reason: user_satisfied, reward: 1.0" in shown
 
 
+def test_a_mistake_is_one_line_and_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from examples.sglang_cpu.train import main
+
+    monkeypatch.setattr(sys, "argv", ["train", "--logs", "0", "--output", str(tmp_path)])
+    with pytest.raises(SystemExit, match=r"^error: episodes is 0\. Set it to "):  # a text: exit code 1
+        main()
+
+
 def test_own_parts_play_to_the_end() -> None:
     lines = run("own_parts.py").splitlines()
     assert len(lines) == 4

@@ -17,7 +17,6 @@ On a CPU this is slow and learns nothing in ten steps. It shows the path that a 
 from __future__ import annotations
 
 import argparse
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,10 +29,12 @@ from rich.table import Table
 from duologue.analysis.collect import collect
 from duologue.analysis.config import CollectConfig
 from duologue.engines.models import default_model_folder
+from duologue.errors import DuologueError
 from duologue.trainers import InteractiveConfig, InteractiveTrainer
 from duologue.trainers.calibration import calibrate
 from duologue.trainers.calibration_config import CalibrateConfig
 from duologue.trainers.cloning import CloningConfig, clone
+from duologue.trainers.episode_log import JsonLines
 from examples.sglang_cpu.process import MISSING, PYTHON, SGLangProcess
 
 ENV = "MediumDocEditChat-v0"
@@ -52,6 +53,14 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=32, help="dialogues that both are fitted to first (32)")
     parser.add_argument("--server", help="address of a running server of the embedded model, with --enable-lora")
     args = parser.parse_args()
+    try:
+        run(args)
+    except DuologueError as error:
+        raise SystemExit(f"error: {error}") from None
+
+
+def run(args: argparse.Namespace) -> None:
+    """Fit both adapters, train, and show what each step was sampled with."""
     logs = logged(args.output / "logs.jsonl", args.logs)
     user, policy = calibrated_user(logs, args.output / "user"), cloned_policy(logs, args.output / "warm-start")
     with address(args.server, args.output / "server.log") as url:
@@ -135,19 +144,14 @@ def train(url: str, user: Path, policy: Path, output: Path, steps: int) -> None:
 def steps_table(output: Path) -> Table:
     """Return a table of what each step was sampled with."""
     versions: dict[int, set[int]] = defaultdict(set)
-    for row in rows_of(output / "episodes.jsonl"):
+    for row in JsonLines(output / "episodes.jsonl"):
         versions[row["step"]] |= {span["policy_version"] for span in row["spans"]}
     table = Table("step", "sampled with version", "mean |log p(train) - log p(sample)|", "reward")
-    for row in rows_of(output / "metrics.jsonl"):
+    for row in JsonLines(output / "metrics.jsonl"):
         step = row["step"] - 1  # counted when it is over
         sampled = ", ".join(map(str, sorted(versions[step])))
         table.add_row(str(step), sampled, f"{row['sampling/logp_difference']:.1e}", f"{row['reward']:.2f}")
     return table
-
-
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of a JSONL file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 if __name__ == "__main__":
