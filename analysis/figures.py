@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from duologue.errors import DuologueError, MissingExtraError
+from duologue.json_files import read_lines
 from duologue.trainers.stats import Estimate
 
 if TYPE_CHECKING:
@@ -169,18 +169,7 @@ def read_metrics(path: str | Path) -> list[Row]:
     """
     if not Path(path).is_file():
         raise DuologueError(f"There is no file {str(path)!r}. Give the metrics.jsonl of a training run.")
-    whole = Path(path).read_text(encoding="utf-8").rpartition("\n")[0]
-    return [_row(path, n, line) for n, line in enumerate(whole.split("\n"), start=1) if line.strip()]
-
-
-def _row(path: str | Path, number: int, line: str) -> Row:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        row = None
-    if not isinstance(row, dict):
-        raise DuologueError(f"Line {number} of {str(path)!r} is no JSON object. Remove it.")
-    return row
+    return read_lines(path, dict, "JSON object", "Remove it.")
 
 
 def _points(rows: Sequence[Row], key: str) -> list[tuple[float, float]]:

@@ -9,7 +9,10 @@ from typing import Any
 
 from duologue.disk import write_whole
 from duologue.errors import DuologueError
+from duologue.json_files import drop_cut_line, read_lines
 from duologue.types import Episode
+
+_FIX = "Remove the line, or start over with --overwrite."
 
 
 class EpisodeFile:
@@ -26,26 +29,13 @@ class EpisodeFile:
         """
         if not self.path.is_file():
             return []
-        data = self.path.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        if len(whole) < len(data):
-            with self.path.open("r+b") as file:
-                file.truncate(len(whole))
-        return [self._episode(n, line) for n, line in enumerate(whole.split(b"\n"), start=1) if line.strip()]
+        drop_cut_line(self.path)
+        return read_lines(self.path, Episode.from_json, "episode", _FIX)
 
     def append(self, episode: Episode) -> None:
         """Add an episode."""
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(episode.to_json(), ensure_ascii=False) + "\n")
-
-    def _episode(self, number: int, line: bytes) -> Episode:
-        try:
-            return Episode.from_json(json.loads(line))
-        except (ValueError, KeyError, TypeError) as error:
-            raise DuologueError(
-                f"Line {number} of {str(self.path)!r} is no episode ({error}). Remove the line, or start over with "
-                "--overwrite."
-            ) from error
 
 
 class EvaluationFolder:

@@ -1,12 +1,12 @@
 """The user turns of logged dialogues, replayed whatever the assistant says."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from duologue.errors import DuologueError, did_you_mean
+from duologue.json_files import read_line
 from duologue.simulators._random import seed_after_reset, short_hash
 from duologue.types import Act, Dialogue, Episode, Message, StopReason, UserTurn
 
@@ -56,8 +56,9 @@ class ReplayUser:
         """
         if not Path(path).is_file():
             raise DuologueError(f"There is no file {str(path)!r} to replay. Give a JSONL file of episodes.")
-        lines = Path(path).read_text(encoding="utf-8").split("\n")  # not splitlines(): texts may hold U+2028
-        return cls([_episode(path, n, line) for n, line in enumerate(lines, start=1) if line.strip()])
+        lines = enumerate(Path(path).read_bytes().split(b"\n"), start=1)  # the last may do without a line end
+        fix = "Give a JSONL file written by Episode.to_json."
+        return cls([read_line(path, n, line, Episode.from_json, "episode", fix) for n, line in lines if line.strip()])
 
     @property
     def signature(self) -> str:
@@ -112,12 +113,3 @@ def _texts(log: Log) -> tuple[str, ...]:
 
 def _is_user(item: str | Message) -> bool:
     return isinstance(item, str) or item["role"] == "user"
-
-
-def _episode(path: str | Path, number: int, line: str) -> Episode:
-    try:
-        return Episode.from_json(json.loads(line))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DuologueError(
-            f"Line {number} of {str(path)!r} is no episode ({error}). Give a JSONL file written by Episode.to_json."
-        ) from error

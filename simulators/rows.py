@@ -116,7 +116,7 @@ def _json(path: Path) -> Iterator[Row]:
 def _parse(text: str, where: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise DuologueError(f"{where} is not JSON ({error}). Correct or remove it.") from error
 
 

@@ -6,9 +6,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from duologue.json_files import Make, read_line, read_lines
 from duologue.types import Episode
+
+T = TypeVar("T")
+_FIX = "Correct or remove the line."
 
 
 class JsonLines:
@@ -27,21 +31,33 @@ class JsonLines:
         """Cut the file before the first row that a resumed run will write again, or that was half written.
 
         In place, since a full disk has no room for a copy.
+
+        Raises:
+            DuologueError: for a whole line before that which is no JSON object, or none that ``wanted`` can judge; then
+                the file is left as it was.
         """
         if not self.path.exists():
             return
         with self.path.open("r+b") as file:
-            whole = takewhile(lambda line: line.endswith(b"\n") and wanted(json.loads(line)), file)
-            file.truncate(sum(map(len, whole)))
+            lines = enumerate(file, start=1)
+            whole = takewhile(lambda line: line[1].endswith(b"\n") and self._made(*line, wanted), lines)
+            file.truncate(sum(len(line) for _, line in whole))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Read the complete rows."""
+        """Read the complete rows.
+
+        Raises:
+            DuologueError: for a whole line that is no JSON object.
+        """
         if not self.path.exists():
             return
-        with self.path.open(encoding="utf-8") as file:
-            for line in file:
-                if line.endswith("\n"):
-                    yield json.loads(line)
+        with self.path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.endswith(b"\n"):
+                    yield self._made(number, line, dict)
+
+    def _made(self, number: int, line: bytes, make: Make[T]) -> T:
+        return read_line(self.path, number, line, make, "row of this log", _FIX)
 
 
 class EpisodeLog(JsonLines):
@@ -52,5 +68,9 @@ class EpisodeLog(JsonLines):
         self.append([{"step": step, **episode.to_json()} for episode in episodes])
 
     def read(self) -> list[Episode]:
-        """Return all episodes."""
-        return [Episode.from_json({k: v for k, v in row.items() if k != "step"}) for row in self]
+        """Return all episodes.
+
+        Raises:
+            DuologueError: for a whole line that is no episode.
+        """
+        return read_lines(self.path, Episode.from_json, "episode", _FIX) if self.path.exists() else []

@@ -14,6 +14,7 @@ from typing import Any
 
 from duologue.disk import write_whole
 from duologue.errors import DuologueError
+from duologue.json_files import read_object
 from duologue.trainers.config import InteractiveConfig
 
 ASIDE = "partial"
@@ -44,7 +45,7 @@ def claim(config: InteractiveConfig, data: str | None = None) -> Path | None:
         )
     ours = json.loads(json.dumps({**asdict(config), **({"data": data} if data else {})}))
     if found and note.is_file():
-        theirs: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))
+        theirs = read_object(note, "Choose another output, or remove the folder.")
         changed = [n for n in ours if n not in _FREE and _compared(ours[n]) != _compared(theirs.get(n))]
         if changed:
             listed = ", ".join(f"{name}: {theirs.get(name)!r} -> {ours[name]!r}" for name in changed)

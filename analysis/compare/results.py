@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -255,7 +254,7 @@ def _by_turn(seeds: Sequence[Sequence[Episode]], turns: int) -> list[float]:
 def _calibration(plan: Plan) -> dict[str, Any]:
     """Return what each calibrated user's folder tells about its fit."""
     paths = {f"seed-{k}": plan.root / f"seed-{k}" / "user" / "model" / "metrics.json" for k in range(plan.seeds)}
-    return {name: json.loads(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.is_file()}
+    return {name: read_object(path, "Calibrate that user again.") for name, path in paths.items() if path.is_file()}
 
 
 def _timing(done: Mapping[str, Done]) -> dict[str, Any]:

@@ -14,9 +14,11 @@ from typing import Any
 
 from duologue.disk import write_whole
 from duologue.errors import DuologueError
+from duologue.json_files import read_object
 
 Facts = dict[str, Any]
 """What a stage tells about itself, as JSON."""
+_AGAIN = "Remove {}: the stage is then done again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def run_stages(root: Path, stages: Sequence[Stage], on_stage: OnStage | None = N
 def read_done(folder: Path) -> Done | None:
     """Return what a finished stage says; None if it is not finished."""
     path = folder / "done.json"
-    return Done(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+    return Done(**read_object(path, _AGAIN.format(folder))) if path.is_file() else None
 
 
 def seconds_left(stages: Sequence[Stage], done: Mapping[str, Done]) -> float | None:
@@ -107,7 +109,7 @@ def seconds_left(stages: Sequence[Stage], done: Mapping[str, Done]) -> float | N
 
 def _perform(stage: Stage, folder: Path, inputs: Mapping[str, Any]) -> Done:
     marker = folder / "inputs.json"
-    attempts = 1 + (json.loads(marker.read_text(encoding="utf-8"))["attempts"] if marker.is_file() else 0)
+    attempts = 1 + (read_object(marker, _AGAIN.format(folder))["attempts"] if marker.is_file() else 0)
     if not stage.resumes and marker.is_file():
         _empty(folder, marker)
     folder.mkdir(parents=True, exist_ok=True)
@@ -169,7 +171,7 @@ def _check_same(folder: Path, name: str, inputs: Mapping[str, Any]) -> None:
         if folder.is_dir() and any(path.is_file() and path.suffix != ".partial" for path in folder.iterdir()):
             raise DuologueError(f"{folder} holds files of something else. Give another --output.")
         return
-    there = json.loads(marker.read_text(encoding="utf-8"))
+    there = read_object(marker, _AGAIN.format(folder))
     moved = any(inputs["settings"].get(name) != value for name, value in there["settings"].items())
     if there["hash"] != inputs["hash"] or moved:
         raise DuologueError(

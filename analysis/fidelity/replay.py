@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from duologue.analysis.fidelity.turns import Talk, Turn, talk_of_log
-from duologue.errors import DuologueError
+from duologue.json_files import drop_cut_line, read_lines
 from duologue.rewards import signature_of
 from duologue.simulators.base import Simulator
 from duologue.simulators.logs import LoggedDialogue
@@ -169,16 +170,10 @@ def _key(signature: str, dialogue: Dialogue) -> str:
 
 def _read(path: Path) -> list[tuple[str, UserTurn]]:
     """Return the kept turns; a last line that was cut in writing is removed from the file."""
-    data = path.read_bytes()
-    whole = data[: data.rfind(b"\n") + 1]
-    if len(whole) < len(data):
-        path.write_bytes(whole)
-    found = []
-    for number, line in enumerate(whole.decode("utf-8").split("\n")[:-1], start=1):
-        try:
-            row = json.loads(line)
-            stop = StopReason(row["stop_reason"]) if row["stop_reason"] else None
-            found.append((str(row["key"]), UserTurn(str(row["text"]), stop)))
-        except (ValueError, KeyError, TypeError) as error:
-            raise DuologueError(f"Line {number} of {str(path)!r} is no turn ({error}). Remove the line.") from error
-    return found
+    drop_cut_line(path)
+    return read_lines(path, _kept, "turn", "Remove the line.")
+
+
+def _kept(row: Mapping[str, Any]) -> tuple[str, UserTurn]:
+    stop = StopReason(row["stop_reason"]) if row["stop_reason"] else None
+    return str(row["key"]), UserTurn(str(row["text"]), stop)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from duologue.analysis.user_rates import UserRates, user_rates
 from duologue.errors import DuologueError
+from duologue.json_files import read_lines
 from duologue.types import Episode
 
 if TYPE_CHECKING:
@@ -73,18 +74,10 @@ def read_episodes(path: Path) -> list[Episode]:
     """
     if not path.is_file():
         raise DuologueError(f"There is no file {str(path)!r}. {_FIX}")
-    whole = path.read_text(encoding="utf-8").rpartition("\n")[0]
-    episodes = [_episode(path, n, line) for n, line in enumerate(whole.split("\n"), start=1) if line.strip()]
+    episodes = read_lines(path, Episode.from_json, "episode", _FIX)
     if not episodes:
         raise DuologueError(f"{str(path)!r} holds no whole line. {_FIX}")
     return episodes
-
-
-def _episode(path: Path, number: int, line: str) -> Episode:
-    try:
-        return Episode.from_json(json.loads(line))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DuologueError(f"Line {number} of {str(path)!r} is no episode ({error!r}). {_FIX}") from error
 
 
 def _played(path: Path) -> str | None:

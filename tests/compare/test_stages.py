@@ -129,6 +129,19 @@ def test_files_of_something_else_are_left_alone(world: World) -> None:
     assert (world.root / "first" / "thesis.tex").read_text() == "years of work"
 
 
+@pytest.mark.parametrize("name", ["done.json", "inputs.json"])
+def test_a_damaged_file_says_where_and_what_to_do(world: World, name: str) -> None:
+    run_stages(world.root, world.stages())
+    (world.root / "first" / name).write_text('{"sec')
+    with pytest.raises(
+        DuologueError, match=rf"first/{name}' holds no JSON.*Remove .*first: the stage is then done again"
+    ):
+        run_stages(world.root, world.stages())
+    shutil.rmtree(world.root / "first")
+    run_stages(world.root, world.stages())
+    assert world.ran == ["first", "second", "first"]
+
+
 def test_followers_hear_of_beginnings_and_ends(world: World) -> None:
     heard: list[tuple[str, bool, int]] = []
     run_stages(

@@ -75,6 +75,9 @@ def test_a_damaged_file_says_where(tmp_path: Path) -> None:
     (tmp_path / "turns.jsonl").write_text("{}\n")
     with pytest.raises(DuologueError, match=r"Line 1 .* Remove the line"):
         TurnFile(tmp_path / "turns.jsonl")
+    (tmp_path / "turns.jsonl").write_bytes(b"\xff\n")
+    with pytest.raises(DuologueError, match=r"Line 1 .* Remove the line"):
+        TurnFile(tmp_path / "turns.jsonl")
 
 
 def test_calls_go_on_where_the_last_was_and_long_histories_do_not_pad_short_ones() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from duologue.errors import DuologueError
 from duologue.trainers.episode_log import EpisodeLog, JsonLines
 from duologue.types import Episode, Message, Span, StopReason
 
@@ -34,9 +35,25 @@ def test_keep_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     log = JsonLines(tmp_path / "log.jsonl")
     log.append([{"step": 1}, {"other": 2}])
     before = log.path.read_bytes()
-    with pytest.raises(KeyError):
+    with pytest.raises(DuologueError, match=r"Line 2 of .*it has no 'step'\)\. Correct or remove the line\.$"):
         log.keep(lambda row: row["step"] > 0)
     assert log.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("line", ["{oops", "", "[1]", '{"step": '])
+def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path, line: str) -> None:
+    log = EpisodeLog(tmp_path / "log.jsonl")
+    log.path.write_text(f'{{"step": 0}}\n{line}\n{{"step": 1}}\n{{"step": 2')
+    before = log.path.read_bytes()
+    for read in (list, lambda log: log.keep(lambda row: row["step"] < 9)):
+        with pytest.raises(DuologueError, match=r"Line 2 of '.*log\.jsonl' is no row .*remove the line\.$"):
+            read(log)
+    assert log.path.read_bytes() == before
+    log.keep(lambda row: row["step"] < 0)  # what is cut away anyway may be damaged
+    assert log.path.read_bytes() == b""
+    log.append([{"step": 0}])
+    with pytest.raises(DuologueError, match=r"Line 1 of .* is no episode"):
+        log.read()
 
 
 def test_episodes_come_back_as_they_were(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_run_that_fails_leaves_no_adapter_and_its_own_error(
     server: StandIn, trainer: MakeTrainer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = trainer(engine=f"sglang:{server.url}", lora_rank=4)
-    made.trainer._compute_loss = fails  # type: ignore[method-assign]
+    made.trainer._compute_loss = fails  # type: ignore[method-assign, assignment]
     with pytest.raises(ValueError, match="no loss today"):
         made.train()
     assert server.calls.count("/load_lora_adapter") == 1
