@@ -21,6 +21,7 @@ from duologue.analysis.play import starts_of
 from duologue.analysis.store import EpisodeFile
 from duologue.analysis.summary import METRICS, leak_count
 from duologue.envs.tasks.spec import make_tasks
+from duologue.json_files import read_object
 from duologue.trainers.stats import Estimate
 from duologue.types import Episode, Task
 
