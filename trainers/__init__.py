@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from duologue.trainers.calibration_config import CalibrateConfig, CalibratedConfig
     from duologue.trainers.config import InteractiveConfig
     from duologue.trainers.conversation import Conversation, Reply
+    from duologue.trainers.dpo import train_dpo
+    from duologue.trainers.dpo_config import DpoConfig
     from duologue.trainers.interactive import InteractiveTrainer
     from duologue.trainers.named_agents import parse_named_agents
     from duologue.trainers.proactive import PROACTIVE_PROMPTS
@@ -27,6 +29,7 @@ _HOMES = {
     "CalibratedConfig": "calibration_config",
     "ChatAgent": "agents",
     "Conversation": "conversation",
+    "DpoConfig": "dpo_config",
     "FunctionAgent": "agents",
     "InteractiveConfig": "config",
     "InteractiveTrainer": "interactive",
@@ -45,6 +48,7 @@ _HOMES = {
     "parse_named_agents": "named_agents",
     "seed_prompts": "trl_rollout",
     "train_calibrated": "calibrated",
+    "train_dpo": "dpo",
 }
 
 __all__ = [
@@ -53,6 +57,7 @@ __all__ = [
     "CalibratedConfig",
     "ChatAgent",
     "Conversation",
+    "DpoConfig",
     "FunctionAgent",
     "InteractiveConfig",
     "InteractiveTrainer",
@@ -71,6 +76,7 @@ __all__ = [
     "parse_named_agents",
     "seed_prompts",
     "train_calibrated",
+    "train_dpo",
 ]
 
 

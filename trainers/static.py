@@ -17,11 +17,13 @@ from duologue.engines.models import LoadedModel
 from duologue.envs.contexts import LoggedContexts
 from duologue.errors import DuologueError
 from duologue.simulators.logs import check_disjoint, read_logs
+from duologue.trainers.agents import TokenAgent
 from duologue.trainers.conversation import Conversation
+from duologue.trainers.dpo_config import DpoConfig
 from duologue.trainers.interactive import InteractiveTrainer, env_maker
 from duologue.trainers.static_config import StaticConfig
 
-__all__ = ["StaticConfig", "StaticTrainer", "read_contexts"]
+__all__ = ["StaticConfig", "StaticTrainer", "check_room", "read_contexts"]
 
 MakeContextEnv = Callable[[int, LoggedContexts], gym.vector.VectorEnv[Any, Any, Any]]
 """Makes a native vector environment with so many slots, whose episodes begin with these contexts."""
@@ -53,21 +55,26 @@ class StaticTrainer(InteractiveTrainer):
         self.data = contexts.signature
         make = (lambda slots: make_env(slots, contexts)) if make_env else env_maker(config, contexts)
         super().__init__(config, make_env=make, loaded=loaded, callbacks=callbacks)
-        self._check_room()
-
-    def _check_room(self) -> None:
-        """Refuse histories after which there is no room for a reply: they would be scored without one."""
-        longest = list(LoggedContexts(self.contexts.dialogues, "final"))
-        tight = [c.context_id for c in longest if self.agent.overflow(Conversation(c.messages))]
-        if tight:
-            raise DuologueError(
-                f"{len(tight)} of {len(longest)} logged dialogues leave no room for a reply of "
-                f"{self.config.max_tokens_per_turn} tokens, such as {tight[0]}. Raise max_total_tokens as far as the "
-                "model's window goes, lower max_tokens_per_turn, or leave these dialogues out."
-            )
+        check_room(contexts, self.agent)
 
 
-def read_contexts(config: StaticConfig) -> LoggedContexts:
+def check_room(contexts: LoggedContexts, agent: TokenAgent) -> None:
+    """Refuse histories after which there is no room for a reply: they would be scored without one.
+
+    Raises:
+        DuologueError: if there are some; the message names one.
+    """
+    longest = list(LoggedContexts(contexts.dialogues, "final"))
+    tight = [c.context_id for c in longest if agent.overflow(Conversation(c.messages))]
+    if tight:
+        raise DuologueError(
+            f"{len(tight)} of {len(longest)} logged dialogues leave no room for a reply of "
+            f"{agent.limits.max_tokens_per_turn} tokens, such as {tight[0]}. Raise max_total_tokens as far as the "
+            "model's window goes, lower max_tokens_per_turn, or leave these dialogues out."
+        )
+
+
+def read_contexts(config: StaticConfig | DpoConfig) -> LoggedContexts:
     """Return the contexts that a configuration names.
 
     Raises:

@@ -12,7 +12,9 @@ from duologue.analysis.compare.stages import Stage
 USERS = ("held_out", "human", "naive", "calibrated")
 """Columns of the matrix. Nobody trains with ``held_out``."""
 OWN_USER = {"naive": "naive", "calibrated": "calibrated", "oracle": "human"}
-"""The user that an arm trains with; the others have none."""
+"""The user that an arm plays whole dialogues with."""
+TRAINED_WITH = {**OWN_USER, "dpo": "naive"}
+"""The user that an arm trains with; the others have none. The one of ``dpo`` goes on from logged histories."""
 FITTED = ("naive", "calibrated")
 """Users of training whose fidelity is measured; the others are the humans themselves."""
 RL_ARMS = ("static", *OWN_USER)

@@ -9,9 +9,11 @@ from duologue.errors import DuologueError, did_you_mean
 
 BASELINES = ("base", "proactive")
 """Policies that the comparison does not train."""
-TRAINED = ("clone", "static", "naive", "calibrated", "oracle")
-"""Policies that it trains, once per seed, all from the same base."""
+TRAINED = ("clone", "static", "dpo", "naive", "calibrated", "oracle")
+"""Policies that it can train, once per seed, all from the same base."""
 ARMS = (*BASELINES, *TRAINED)
+USUAL_ARMS = tuple(arm for arm in ARMS if arm != "dpo")
+"""Arms of a preset that names none."""
 
 
 def _help(text: str, default: Any) -> Any:

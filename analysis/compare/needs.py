@@ -12,8 +12,11 @@ from duologue.analysis.plan.lengths import Lengths, longest
 from duologue.analysis.plan.memory import Batch, Memory, cache_bytes, kept_rows, layer_bytes, training_memory
 from duologue.analysis.plan.shape import Shape, bytes_per_number
 from duologue.analysis.plan.work import Flops, step_flops, talk_flops, training_flops
+from duologue.trainers.scripted_spec import PREFIX
 
 _GB = 1e9
+_SAMPLED = ("prompted", "calibrated")
+"""Users that a language model speaks for; the others cost nothing."""
 
 
 def needs(plan: Plan) -> str:
@@ -74,15 +77,40 @@ def _flops(preset: Preset, kind: str, config: Any) -> Flops:
     if kind == "shift":
         return nothing
     if kind == "fidelity":
-        return talk_flops(shape, preset.user, step, 2 * config.dialogues_per_simulator)  # replayed and free
+        (user,) = config.simulators
+        return _talk(preset, config.agent, user, 2 * config.dialogues_per_simulator)  # replayed and free
     if kind in (*RL_ARMS, "axis"):
-        return step_flops(shape, preset.user, step, checkpoints=preset.machine.gpus > 0).times(int(config.steps))
+        user = _user(preset, config.simulator)
+        return step_flops(shape, user, step, checkpoints=preset.machine.gpus > 0).times(int(config.steps))
     if kind in ("evaluate", "logs", "base-logs", "people"):
-        return talk_flops(shape, preset.user, step, config.episodes)
+        return _talk(preset, config.agent, config.simulator, config.episodes)
+    if kind == "dpo":
+        return _dpo_flops(preset, config)
     episodes = preset.base.episodes if kind == "base" else preset.logs.episodes
     size = preset.user or shape if kind == "user" else shape
     read = episodes * step.total * float(config.epochs)
     return replace(nothing, training=training_flops(size, read, checkpoints=preset.machine.gpus > 0))
+
+
+def _dpo_flops(preset: Preset, config: Any) -> Flops:
+    """Play the continuations, then read both replies of a pair twice (as policy and as reference) and learn once."""
+    shape, step = preset.policy, lengths(preset)
+    talk = talk_flops(
+        shape, _user(preset, config.simulator), step, config.max_contexts * config.replies * config.continuations
+    )
+    read = 2 * config.max_contexts * step.total
+    learned = training_flops(shape, read * float(config.epochs), checkpoints=preset.machine.gpus > 0)
+    return replace(talk, training=learned + 2 * shape.parameters * read)
+
+
+def _talk(preset: Preset, agent: str, user: str, dialogues: int) -> Flops:
+    """Return the operations of dialogues between an agent and a user, given as specs; who is scripted needs none."""
+    talk = talk_flops(preset.policy, _user(preset, user), lengths(preset), dialogues)
+    return replace(talk, prefill=0.0, decode=0.0) if agent.startswith(PREFIX) else talk
+
+
+def _user(preset: Preset, spec: str) -> Shape | None:
+    return preset.user if spec.partition(":")[0] in _SAMPLED else None
 
 
 def _bytes(preset: Preset) -> int:
@@ -145,7 +173,7 @@ def _hours_text(plan: Plan) -> str:
     formulas = (
         f"{unit}, at most: (6 N T for training, with adapters 4 N T + 6 N_trained T, with checkpoints 2 N T more; "
         f"2 N T for reading; both at {machine.training_utilisation:.0%}; 2 N T for generation at "
-        f"{machine.generation_utilisation:.0%}) of {machine.tflops:g} TFLOP/s; T from the limits. Scripted users cost "
+        f"{machine.generation_utilisation:.0%}) of {machine.tflops:g} TFLOP/s; T from the limits. Who is scripted costs "
         "nothing."
     )
     total = f"| **all** | **{sum(found.values()):.2f}** |"

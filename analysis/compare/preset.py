@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from duologue.analysis.compare.config import ARMS, CompareConfig, checked_arms
+from duologue.analysis.compare.config import USUAL_ARMS, CompareConfig, checked_arms
 from duologue.analysis.plan.shape import Machine, Shape
 from duologue.errors import DuologueError, did_you_mean
 from duologue.values import checked_value, plain_type
@@ -140,10 +140,12 @@ class Preset:
     """Fields of ``CalibrateConfig``; the model is the base, unless it names another."""
     static: dict[str, Any] = field(default_factory=dict)
     """Fields of ``StaticConfig`` that differ from ``rl``; without ``groups_per_step`` tokens per step are matched."""
+    dpo: dict[str, Any] = field(default_factory=dict)
+    """Fields of ``DpoConfig`` that differ from ``rl``; without ``max_contexts`` as many dialogues as an RL arm's."""
     user: Shape | None = None
     """The user's model, where it is another one than the policy's."""
     system_prompt: str | None = None
-    arms: tuple[str, ...] = ARMS
+    arms: tuple[str, ...] = USUAL_ARMS
     axis: Axis | None = None
     """Further arms, whose users differ in one number."""
 

@@ -10,7 +10,7 @@ from os import cpu_count
 from typing import Any
 
 import duologue
-from duologue.analysis.compare.cells import FITTED, OWN_USER, Cell, Plan, axis_arm, shift_stage
+from duologue.analysis.compare.cells import FITTED, TRAINED_WITH, Cell, Plan, axis_arm, shift_stage
 from duologue.analysis.compare.config import TRAINED
 from duologue.analysis.compare.explain import explained
 from duologue.analysis.compare.intervals import RESAMPLES, Unit, nested
@@ -114,7 +114,7 @@ def axis_rows(plan: Plan) -> dict[str, Any] | None:
 def _arm(
     policy: str, cells: Cells, plan: Plan, done: Mapping[str, Done], find: Callable[[str], Task]
 ) -> dict[str, Any]:
-    judged, own = cells[policy, "held_out"], OWN_USER.get(policy)
+    judged, own = cells[policy, "held_out"], TRAINED_WITH.get(policy)
     apparent = cells.get((policy, own)) if own else None
     return {
         "trained_with": own,

@@ -101,6 +101,10 @@ def _notes(results: Results) -> str:
         "Turns, tokens and leaks are those with held-out humans. Steps and sampled tokens are means over seeds; static "
         "samples one turn an episode, so it plays more episodes per step for about as many tokens. clone samples none."
     ]
+    if "dpo" in results["policies"]:
+        lines.append(
+            "dpo plays all its dialogues before its steps: it replies to logged histories, and goes on with its user."
+        )
     if results["seeds"] == 1:
         lines.append("There is one training seed: the intervals do not contain the variance between training runs.")
     lines += [f"{arm} was left out: {reason}." for arm, reason in results["skipped"].items()]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from duologue.analysis.compare import work
-from duologue.analysis.compare.cells import OWN_USER, USERS, axis_arm
+from duologue.analysis.compare.cells import OWN_USER, TRAINED_WITH, USERS, axis_arm
 from duologue.analysis.compare.config import CompareConfig
 from duologue.analysis.compare.preset import Preset, typed
 from duologue.analysis.compare.stages import Stage
@@ -18,6 +18,8 @@ from duologue.errors import DuologueError, did_you_mean
 from duologue.trainers.config import InteractiveConfig
 
 _LOGS_SEED, _BASE_SEED = 1_001, 1_002
+_AS_RL = ("learning_rate", "temperature", "lora_rank", "lora_top_layers", "dtype")
+"""Fields of ``dpo`` that are those of ``rl``, unless the preset says otherwise."""
 Made = TypeVar("Made")
 
 
@@ -103,7 +105,7 @@ class Training:
 
     def _shared(self) -> None:
         logs = self.preset.logs
-        if any(arm in self.arms for arm in ("clone", "static", "calibrated")):
+        if any(arm in self.arms for arm in ("clone", "static", "dpo", "calibrated")):
             self.collect("logs", logs.agent, logs.episodes, _LOGS_SEED)
         if self.preset.base.method != "model":
             self.collect("base-logs", self.preset.base.agent or logs.agent, self.preset.base.episodes, _BASE_SEED)
@@ -139,6 +141,8 @@ class Training:
             self._add_clone(f"{folder}/clone", "clone", self.preset.clone, ours, self.base, seed, needs)
         if "static" in self.arms:
             self._add_static(seed, logs)
+        if "dpo" in self.arms:
+            self._add_dpo(seed, logs)
         if "calibrated" in self.arms:
             self._add_user(seed, logs)
         for arm in (arm for arm in OWN_USER if arm in self.arms):
@@ -170,6 +174,21 @@ class Training:
         matched = "groups_per_step" not in self.preset.static
         run = partial(work.train_static, config, matched)
         self.stages.append(Stage(f"seed-{seed}/static", config, run, (*self.after_base, "logs"), resumes=True))
+
+    def _add_dpo(self, seed: int, logs: str) -> None:
+        from duologue.trainers.dpo_config import DpoConfig
+
+        known = {f.name for f in fields(DpoConfig)}
+        fixed = {name: value for name, value in self._rl_fields(seed, "dpo").items() if name in known}
+        user = self.user(seed, TRAINED_WITH["dpo"])
+        ours = {**fixed, "dialogues": logs, "simulator": user, "num_envs": self.preset.evaluate.num_envs}
+        rl = built(InteractiveConfig, "rl", self.preset.rl, self._rl_fields(seed, "naive"))
+        shared = {name: getattr(rl, name) for name in _AS_RL}
+        config = built(DpoConfig, "dpo", {**shared, **self.preset.dpo}, ours)
+        if config.max_contexts is None:  # as many dialogues as an RL arm plays
+            played = rl.steps * rl.episodes_per_step
+            config = replace(config, max_contexts=max(1, round(played / (config.replies * config.continuations))))
+        self.add(f"seed-{seed}/dpo", config, work.train_dpo, (*self.after_base, "logs"), resumes=True)
 
     def _add_user(self, seed: int, logs: str) -> None:
         from duologue.trainers.calibration_config import CalibrateConfig

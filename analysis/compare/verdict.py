@@ -7,13 +7,16 @@ from typing import Any
 
 Number = Mapping[str, Any]
 """An ``Estimate`` as JSON."""
-RIVALS = ("base", "clone", "static", "naive")
+RIVALS = ("base", "clone", "static", "dpo", "naive")
 """What the calibrated arm should be better than; the oracle has what no other arm has."""
 COMPARED = (
     ("clone", "base"),
     ("static", "base"),
+    ("dpo", "base"),
+    ("dpo", "static"),
     ("naive", "base"),
     ("naive", "static"),
+    ("naive", "dpo"),
     ("oracle", "calibrated"),
     *(("calibrated", rival) for rival in RIVALS),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from duologue.analysis.fidelity.config import FidelityConfig
     from duologue.trainers.calibration_config import CalibrateConfig
     from duologue.trainers.cloning_config import CloningConfig
+    from duologue.trainers.dpo_config import DpoConfig
     from duologue.trainers.scratch import ScratchConfig
     from duologue.trainers.static_config import StaticConfig
 
@@ -88,6 +90,20 @@ def train_static(config: StaticConfig, matched: bool) -> dict[str, Any]:
     StaticTrainer(config).train()
     gc.collect()
     return cost_of_training(config)
+
+
+def train_dpo(config: DpoConfig) -> dict[str, Any]:
+    """Train a policy on pairs of replies to logged contexts; without any pair it stays the base, after 0 steps."""
+    from duologue.trainers import dpo
+
+    try:
+        dpo.train_dpo(config)
+    except dpo.NothingToPreferError:  # as little of a reason to stop as the flat groups of the other arms
+        dpo.keep_policy(config)
+    gc.collect()
+    counts = json.loads((Path(config.output) / "counts.json").read_text(encoding="utf-8"))
+    steps = dpo.dpo_steps(config, counts["pairs"]) if counts["pairs"] else 0
+    return {"steps": steps, "dialogues": counts["continuations"], **counts}
 
 
 def matched_groups(config: InteractiveConfig, turns: float) -> int:

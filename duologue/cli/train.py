@@ -1,4 +1,4 @@
-"""The commands ``duologue train …``: interactive, static and clone. ``calibrated`` comes from ``calibrate.py``."""
+"""The commands ``duologue train …``: interactive, static, dpo and clone. ``calibrated`` comes from ``calibrate.py``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 import typer
 
 from duologue.cli.flags import configured
+from duologue.cli.progress import progress_line
 from duologue.trainers.cloning_config import CloningConfig
 from duologue.trainers.config import InteractiveConfig
+from duologue.trainers.dpo_config import DpoConfig
 from duologue.trainers.static_config import StaticConfig
 
 train = typer.Typer(help="Train a policy.", no_args_is_help=True, rich_markup_mode=None)
@@ -23,6 +25,12 @@ Examples:
   duologue train static MathChat-v0 --dialogues logs.jsonl --output runs/static
   duologue train static MathChat-v0 --dialogues logs.jsonl --turns final --held-out test.jsonl
   duologue evaluate MathChat-v0 --agent runs/static/final --output runs/after
+"""
+_DPO = """\b
+Examples:
+  duologue train dpo MathChat-v0 --dialogues logs.jsonl --output runs/dpo
+  duologue train dpo MathChat-v0 --dialogues logs.jsonl --max-contexts 200 --replies 4 --continuations 3
+  duologue evaluate MathChat-v0 --agent runs/dpo/final --output runs/after
 """
 _CLONE = """\b
 Examples:
@@ -53,6 +61,23 @@ def train_static_command(config: StaticConfig) -> None:
     from duologue.trainers import StaticTrainer
 
     say_where(StaticTrainer(config).train())
+
+
+@train.command("dpo", epilog=_DPO)
+@configured(DpoConfig)
+def train_dpo_command(config: DpoConfig) -> None:
+    """Train by offline DPO: pairs of replies to logged histories, valued by the dialogues that follow them.
+
+    Stop it at any time; the same command goes on from the replies that were valued.
+    """
+    from duologue import trainers
+
+    def say(sentence: str) -> None:
+        typer.echo(sentence, err=True)
+
+    with progress_line("histories", "value") as show:
+        policy = trainers.train_dpo(config, on_progress=show, on_phase=say)
+    say_where(policy)
 
 
 @train.command("clone", epilog=_CLONE)
