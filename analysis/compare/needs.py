@@ -84,23 +84,10 @@ def _flops(preset: Preset, kind: str, config: Any) -> Flops:
         return step_flops(shape, user, step, checkpoints=preset.machine.gpus > 0).times(int(config.steps))
     if kind in ("evaluate", "logs", "base-logs", "people"):
         return _talk(preset, config.agent, config.simulator, config.episodes)
-    if kind == "dpo":
-        return _dpo_flops(preset, config)
     episodes = preset.base.episodes if kind == "base" else preset.logs.episodes
     size = preset.user or shape if kind == "user" else shape
     read = episodes * step.total * float(config.epochs)
     return replace(nothing, training=training_flops(size, read, checkpoints=preset.machine.gpus > 0))
-
-
-def _dpo_flops(preset: Preset, config: Any) -> Flops:
-    """Play the continuations, then read both replies of a pair twice (as policy and as reference) and learn once."""
-    shape, step = preset.policy, lengths(preset)
-    talk = talk_flops(
-        shape, _user(preset, config.simulator), step, config.max_contexts * config.replies * config.continuations
-    )
-    read = 2 * config.max_contexts * step.total
-    learned = training_flops(shape, read * float(config.epochs), checkpoints=preset.machine.gpus > 0)
-    return replace(talk, training=learned + 2 * shape.parameters * read)
 
 
 def _talk(preset: Preset, agent: str, user: str, dialogues: int) -> Flops:
@@ -173,8 +160,8 @@ def _hours_text(plan: Plan) -> str:
     formulas = (
         f"{unit}, at most: (6 N T for training, with adapters 4 N T + 6 N_trained T, with checkpoints 2 N T more; "
         f"2 N T for reading; both at {machine.training_utilisation:.0%}; 2 N T for generation at "
-        f"{machine.generation_utilisation:.0%}) of {machine.tflops:g} TFLOP/s; T from the limits. Who is scripted costs "
-        "nothing."
+        f"{machine.generation_utilisation:.0%}) of {machine.tflops:g} TFLOP/s; T from the limits. Who is "
+        "scripted costs nothing."
     )
     total = f"| **all** | **{sum(found.values()):.2f}** |"
     ending = f"\n\nOn {machine.gpus} GPUs: {sum(found.values()) / machine.gpus:.1f} hours." if machine.gpus else ""
