@@ -84,10 +84,23 @@ def _flops(preset: Preset, kind: str, config: Any) -> Flops:
         return step_flops(shape, user, step, checkpoints=preset.machine.gpus > 0).times(int(config.steps))
     if kind in ("evaluate", "logs", "base-logs", "people"):
         return _talk(preset, config.agent, config.simulator, config.episodes)
+    if kind == "dpo":
+        return _dpo_flops(preset, config)
     episodes = preset.base.episodes if kind == "base" else preset.logs.episodes
     size = preset.user or shape if kind == "user" else shape
     read = episodes * step.total * float(config.epochs)
     return replace(nothing, training=training_flops(size, read, checkpoints=preset.machine.gpus > 0))
+
+
+def _dpo_flops(preset: Preset, config: Any) -> Flops:
+    """Play the continuations, then read both replies of a pair twice (as policy and as reference) and learn once."""
+    shape, step = preset.policy, lengths(preset)
+    talk = talk_flops(
+        shape, _user(preset, config.simulator), step, config.max_contexts * config.replies * config.continuations
+    )
+    read = 2 * config.max_contexts * step.total
+    learned = training_flops(shape, read * float(config.epochs), checkpoints=preset.machine.gpus > 0)
+    return replace(talk, training=learned + 2 * shape.parameters * read)
 
 
 def _talk(preset: Preset, agent: str, user: str, dialogues: int) -> Flops:
