@@ -7,6 +7,7 @@ open (horizon, group size, rates, KL) are fields of ``InteractiveConfig``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from trl import GRPOConfig
 
 import duologue.envs  # noqa: F401  (registers the environments)
 from duologue.disk import explained_full_disk
+from duologue.engines.base import Engine
 from duologue.engines.chat import ChatFormat
 from duologue.engines.hf import TransformersEngine
 from duologue.engines.models import LoadedModel, load_model
@@ -151,7 +153,8 @@ class InteractiveTrainer:
         before = process_index() * len(rows)
         seeds = [hash_seed("training agent", self.config.seed, step, before + i) for i in range(len(rows))]
         starts = [Start(row["seed"], seed) for row, seed in zip(rows, seeds, strict=True)]
-        with whole_weights(self.trainer):
+        here = isinstance(self.agent.engine, TransformersEngine)
+        with whole_weights(self.trainer) if here else nullcontext():
             parts = together(lambda: self.rollout.play(starts))
         episodes = [episode for part in parts for episode in part]
         first_alone(lambda: self.episodes.write(episodes, step))
@@ -165,19 +168,21 @@ class InteractiveTrainer:
 
     def _agent(self) -> TokenAgent:
         config = self.config
-        model = self.trainer.accelerator.unwrap_model(self.trainer.model)
-        engine = self._served(model) if config.engine else TransformersEngine(model, self.loaded.tokenizer.pad_token_id)
         limits = Limits(config.max_tokens_per_turn, config.max_total_tokens)
-        return TokenAgent(engine, self.chat, limits, temperature=config.temperature, name=self.loaded.signature)
+        return TokenAgent(self._engine(), self.chat, limits, temperature=config.temperature, name=self.loaded.signature)
 
-    def _served(self, model: Any) -> ServedPolicy:
-        if sharded():
-            raise DuologueError(
-                "A server is given whole weights, and FSDP and DeepSpeed shard them. Launch with data parallelism "
-                "(examples/accelerate/ddp.yaml), or leave engine out."
-            )
-        assert self.config.engine
-        return ServedPolicy(make_engine(self.config.engine), model, self.output / "served")
+    def _engine(self) -> Engine:
+        """Return who samples: a server, or this process."""
+        if self.config.engine:
+            return self._served(self.config.engine)
+        model = self.trainer.accelerator.unwrap_model(self.trainer.model)
+        return TransformersEngine(model, self.loaded.tokenizer.pad_token_id)
+
+    def _served(self, address: str) -> ServedPolicy:
+        def save(folder: Path) -> None:
+            self.trainer.save_model(str(folder), _internal_call=True)  # gathers what is sharded; uploads nothing
+
+        return ServedPolicy(make_engine(address), save, self.output / "served")
 
     def _trainer(self, callbacks: Sequence[TrainerCallback]) -> DialogueGRPOTrainer:
         config = self.config

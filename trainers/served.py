@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from duologue.engines.base import Completion, Sampling
 from duologue.engines.sglang import ServedWeights, SGLangEngine
 from duologue.errors import DuologueError
-from duologue.trainers.processes import first_alone, process_index
+from duologue.trainers.processes import first_alone, process_index, together
 
 
 class ServedPolicy:
-    """An ``Engine`` whose weights are a model's in this process.
+    """An ``Engine`` whose weights are a model's that trains here.
 
     Setting ``version`` writes the policy to a folder and has the server load it: the adapter if the model has one,
-    else all weights. The server must serve the same base model and be able to read the folder. Of several processes the
-    first does so, and the others follow; each asks for its own dialogues.
+    else all weights. The server must serve the same base model and be able to read the folder. Several processes set it
+    at the same time: sharded weights are gathered by all, the first sends them, the others follow; each asks for its
+    own dialogues.
     """
 
-    def __init__(self, engine: SGLangEngine, model: Any, folder: Path) -> None:
+    def __init__(self, engine: SGLangEngine, save: Callable[[Path], None], folder: Path) -> None:
         """Pair a model with the server that samples for it.
 
         Args:
             engine: of the server.
-            model: as TRL trains it, with or without a PEFT adapter.
+            save: writes the whole policy, or its adapter, to a folder; called on every process, and there on the first.
             folder: for the policy of the last step.
         """
         self.engine = engine
-        self.model = model
+        self.save = save
         self.folder = folder
         self._version: int | None = None
 
@@ -45,7 +45,7 @@ class ServedPolicy:
         """The policy version on the server. Setting another one sends the weights.
 
         Raises:
-            DuologueError: if the server does not load them.
+            DuologueError: on every process, if one cannot write the weights or the server does not load them.
         """
         return self._version or 0
 
@@ -53,15 +53,20 @@ class ServedPolicy:
     def version(self, version: int) -> None:
         if version == self._version:
             return
-        weights = first_alone(lambda: self._sent(version))
+        target = self.folder / f"step-{version}"
+        together(lambda: self._written(target))
+        weights = first_alone(lambda: self._sent(target, version))
         assert weights
         self.engine.follow(weights)
         self._version = version
 
-    def _sent(self, version: int) -> ServedWeights:
-        target = self.folder / f"step-{version}"
-        self.model.save_pretrained(str(target))
-        if hasattr(self.model, "peft_config"):
+    def _written(self, target: Path) -> None:
+        if process_index() == 0:
+            shutil.rmtree(target, ignore_errors=True)  # what another run may have left there
+        self.save(target)
+
+    def _sent(self, target: Path, version: int) -> ServedWeights:
+        if (target / "adapter_config.json").is_file():
             self.engine.sync_adapter(target, version)
         else:
             self.engine.sync_weights(target, version)

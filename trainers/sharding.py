@@ -22,14 +22,30 @@ def sharded() -> bool:
 
 
 def check_sharding(accelerator: Any) -> None:
-    """Refuse what cannot be gathered for play.
+    """Refuse what cannot be gathered for play, or would not be when the policy is saved.
 
     Raises:
-        DuologueError: for FSDP of version 1, whose gathered weights cannot be used in a forward call.
+        DuologueError: for FSDP of version 1, whose gathered weights cannot be used in a forward call, and for settings
+            with which ``save_model`` leaves out the weights, without a word.
     """
-    plugin = getattr(accelerator.state, "fsdp_plugin", None)
-    if plugin is not None and plugin.fsdp_version < 2:
+    fsdp = getattr(accelerator.state, "fsdp_plugin", None)
+    if fsdp is not None and fsdp.fsdp_version < 2:
         raise DuologueError("FSDP 1 cannot sample from gathered weights. Set fsdp_version: 2 in accelerate's file.")
+    if fsdp is not None and "FULL_STATE_DICT" not in str(fsdp.state_dict_type):
+        raise DuologueError(
+            "With FSDP's sharded state the trained policy would not be saved whole, and accelerate's own default is "
+            "that. Set fsdp_state_dict_type: FULL_STATE_DICT in its file."
+        )
+    zero = getattr(accelerator.state, "deepspeed_plugin", None)
+    if zero is not None and zero.zero_stage == 3 and not _gathers(zero.deepspeed_config):
+        raise DuologueError(
+            "ZeRO-3 would not save the trained policy whole. Set zero3_save_16bit_model: true in accelerate's file "
+            "(stage3_gather_16bit_weights_on_model_save in DeepSpeed's)."
+        )
+
+
+def _gathers(config: dict[str, Any]) -> bool:
+    return bool(config.get("zero_optimization", {}).get("stage3_gather_16bit_weights_on_model_save"))
 
 
 @contextmanager
@@ -40,7 +56,7 @@ def whole_weights(trainer: Any) -> Iterator[None]:
         trainer: TRL's trainer, prepared for training.
     """
     if getattr(trainer, "is_fsdp_enabled", False):
-        with _fsdp_whole(trainer.model):
+        with _fsdp_whole(trainer.model, trainer.accelerator.state.fsdp_plugin.reshard_after_forward):
             yield
     elif getattr(trainer, "is_deepspeed_enabled", False):
         from trl.models.utils import unwrap_model_for_generation
@@ -52,7 +68,7 @@ def whole_weights(trainer: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _fsdp_whole(model: Any) -> Iterator[None]:
+def _fsdp_whole(model: Any, reshard: bool) -> Iterator[None]:
     from torch.distributed.fsdp import FSDPModule
 
     parts = [module for module in model.modules() if isinstance(module, FSDPModule)]
@@ -64,4 +80,4 @@ def _fsdp_whole(model: Any) -> Iterator[None]:
     finally:
         for part in parts:
             part.reshard()
-            part.set_reshard_after_forward(True, recurse=False)
+            part.set_reshard_after_forward(reshard, recurse=False)

@@ -11,6 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from accelerate.state import AcceleratorState, PartialState
+from accelerate.utils import DistributedType
 from transformers import TrainerCallback
 
 from duologue.engines.base import Sampling
@@ -20,7 +22,7 @@ from duologue.errors import DuologueError
 from duologue.trainers.config import InteractiveConfig
 from duologue.trainers.interactive import InteractiveTrainer
 from duologue.trainers.processes import together
-from duologue.trainers.sharding import whole_weights
+from duologue.trainers.sharding import sharded, whole_weights
 from duologue.types import Dialogue, StopReason, UserTurn
 
 RANK = int(os.environ.get("RANK", 0))
@@ -79,6 +81,26 @@ class StopAt(TrainerCallback):
         control.should_training_stop = state.global_step == self.step
 
 
+def shard_on_cpus() -> None:
+    """Have accelerate shard over processes without accelerators too; it does not, without a word."""
+    begin: Any = AcceleratorState.__init__
+
+    def begins(state: Any, *args: Any, **options: Any) -> None:
+        begin(state, *args, **options)
+        if state.distributed_type == DistributedType.MULTI_CPU:
+            state.distributed_type = DistributedType.FSDP
+            state.fsdp_plugin = options["fsdp_plugin"]
+            PartialState._shared_state["distributed_type"] = DistributedType.FSDP
+
+    setattr(AcceleratorState, "__init__", begins)  # noqa: B010
+
+
+def share(model: Any) -> float:
+    """The part of a model's weights that this process holds."""
+    held = [p.to_local().numel() if hasattr(p, "to_local") else p.numel() for p in model.parameters()]
+    return sum(held) / sum(p.numel() for p in model.parameters())
+
+
 def sharded_generation(model_folder: str) -> dict[str, Any]:
     """Sample from a model that FSDP 2 shards, a different number of times on each process, then differentiate."""
     from torch.distributed.fsdp import fully_shard
@@ -89,7 +111,9 @@ def sharded_generation(model_folder: str) -> dict[str, Any]:
         fully_shard(layer)
     fully_shard(model)
     engine, found = TransformersEngine(model, 0), []
-    with whole_weights(SimpleNamespace(is_fsdp_enabled=True, model=model)):
+    plugin = SimpleNamespace(fsdp_plugin=SimpleNamespace(reshard_after_forward=True))
+    trainer = SimpleNamespace(is_fsdp_enabled=True, model=model, accelerator=SimpleNamespace(state=plugin))
+    with whole_weights(trainer):
         for seed in range(2 + 3 * RANK):
             [done] = engine.generate([[2, 4, 7]], Sampling(6, 1.0), [3], [seed])
             found.append(done.token_ids)
@@ -103,6 +127,8 @@ def sharded_generation(model_folder: str) -> dict[str, Any]:
 def main(runs: list[dict[str, Any]]) -> None:
     """Train as told, one run after the other in the same processes."""
     tiny, calls = world(), count_calls()
+    if sharded():
+        shard_on_cpus()
     for settings in runs:
         calls.clear()
         case, stop = settings.pop("case"), settings.pop("stop", None)
@@ -118,7 +144,7 @@ def main(runs: list[dict[str, Any]]) -> None:
             note["error"] = str(error)
         if case == "resumed":
             note |= sharded_generation(settings["model"])
-        note |= {"calls": len(calls), "rows": sum(calls)}
+        note |= {"calls": len(calls), "rows": sum(calls), "share": share(trainer.trainer.model)}
         Path(settings["output"], f"process-{RANK}.json").write_text(json.dumps(note))
 
 

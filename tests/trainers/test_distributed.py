@@ -1,11 +1,7 @@
 """Two processes, really launched (gloo, CPU): what they learn, what they write, and how they end."""
 
-import json
-import os
 import resource
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,23 +15,10 @@ from duologue.engines.hf import TransformersEngine
 from duologue.engines.models import load_model
 from duologue.trainers.interactive import InteractiveTrainer
 from tests.engines.sglang_standin import StandIn
+from tests.trainers.launched import BASE, Changes, compare, launch, note, play_alone, rows
 
 pytestmark = pytest.mark.slow
-WORKER = Path(__file__).with_name("distributed_worker.py")
-SHIPPED = Path(__file__).parents[2] / "examples" / "accelerate" / "ddp.yaml"
-CLOCKS = ("seconds", "step_time", "sampling/logp_difference", "epoch")  # the last: a share of all steps
-BASE: dict[str, Any] = {
-    "steps": 2,
-    "groups_per_step": 2,
-    "group_size": 4,
-    "micro_batch_size": 2,
-    "max_tokens_per_turn": 6,
-    "max_total_tokens": 100,
-    "lora_rank": 0,
-    "learning_rate": 1e-3,
-    "dtype": "float32",
-}
-RUNS: dict[str, dict[str, Any]] = {
+RUNS: dict[str, Changes] = {
     "plain": {"steps": 4, "save_steps": 2, "stop": 3},
     "resumed": {"steps": 4, "save_steps": 2, "output": "plain"},
     "one group": {"groups_per_step": 1, "loss_type": "grpo", "drop_flat_groups": True, "lora_rank": 4},
@@ -44,28 +27,6 @@ RUNS: dict[str, dict[str, Any]] = {
     "fails": {},
 }
 """What each run changes, in the order in which they are run in the same two processes."""
-
-
-def launch(folder: Path, model: Path, runs: dict[str, dict[str, Any]]) -> "subprocess.CompletedProcess[str]":
-    """Run the worker in two processes, as ``accelerate launch`` and the shipped configuration start them."""
-    settings = [
-        {**BASE, "case": name, "output": name, "model": str(model), **changes} for name, changes in runs.items()
-    ]
-    for one in settings:
-        one["output"] = str(folder / one["output"])
-    told = folder / "settings.json"
-    told.write_text(json.dumps(settings))
-    command = [
-        sys.executable,
-        "-m",
-        "accelerate.commands.launch",
-        "--config_file",
-        str(SHIPPED),
-        str(WORKER),
-        str(told),
-    ]
-    calm = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "TRL_EXPERIMENTAL_SILENCE": "1"}
-    return subprocess.run(command, env={**os.environ, **calm}, capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture(scope="module")
@@ -81,43 +42,8 @@ def launched(model_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tu
 def alone(
     trainer: Callable[..., InteractiveTrainer], world: Any, tmp_path: Path
 ) -> Callable[[str], InteractiveTrainer]:
-    """Plays one of the runs in this process alone: the same steps, twice as many micro-batches each."""
-
-    def run(name: str) -> InteractiveTrainer:
-        changes = {k: v for k, v in {**BASE, **RUNS[name]}.items() if k not in ("stop", "save_steps")}
-        made = trainer({"reward": world.graded}, **{**changes, "output": str(tmp_path / "alone")})
-        made.train()
-        return made
-
-    return run
-
-
-def rows(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text().splitlines()]
-
-
-def note(folder: Path, name: str, process: int) -> dict[str, Any]:
-    made: dict[str, Any] = json.loads((folder / name / f"process-{process}.json").read_text())
-    return made
-
-
-def compare(folder: Path, made: InteractiveTrainer) -> None:
-    """The same episodes token by token in the same order; numbers and weights within float tolerance."""
-    one, two = rows(made.output / "episodes.jsonl"), rows(folder / "episodes.jsonl")
-    assert len(one) == len(two) == made.config.steps * made.config.episodes_per_step
-    for ours, theirs in zip(one, two, strict=True):
-        for row in (ours, theirs):
-            row.pop("seconds")
-        assert ours.pop("logprobs") == pytest.approx(theirs.pop("logprobs"), abs=1e-4)
-        assert ours == theirs
-    for ours, theirs in zip(made.metrics, rows(folder / "metrics.jsonl"), strict=True):
-        names = [name for name in ours.keys() | theirs.keys() if not name.startswith(CLOCKS)]
-        assert [ours[n] for n in names] == pytest.approx([theirs[n] for n in names], rel=1e-3, abs=1e-4)
-    [weights], [others] = ((f / "final").glob("*.safetensors") for f in (made.output, folder))
-    start = load_file(Path(made.config.model) / "model.safetensors")
-    for name, tensor in load_file(others).items():
-        torch.testing.assert_close(tensor, load_file(weights)[name], atol=1e-5, rtol=1e-4)
-        assert name not in start or not torch.equal(tensor, start[name])
+    """Plays one of the runs in this process alone."""
+    return lambda name: play_alone(trainer, world, RUNS[name], tmp_path / "alone")
 
 
 def test_stopped_and_continued_by_two_is_what_one_process_learns(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from accelerate import PartialState
+from accelerate import FullyShardedDataParallelPlugin, PartialState
 
 from duologue.errors import DuologueError
 from duologue.trainers.config import InteractiveConfig
@@ -133,13 +133,28 @@ def test_sharding_is_what_the_launcher_asks_for(
     assert sharded() is found
 
 
-def test_fsdp_1_is_refused() -> None:
-    def accelerator(version: int) -> Any:
-        return SimpleNamespace(state=SimpleNamespace(fsdp_plugin=SimpleNamespace(fsdp_version=version)))
+def test_what_shards_for_good_is_refused() -> None:
+    def fsdp(version: int, kept: str = "FULL_STATE_DICT") -> Any:
+        plugin = FullyShardedDataParallelPlugin(fsdp_version=version, state_dict_type=kept)
+        return SimpleNamespace(state=SimpleNamespace(fsdp_plugin=plugin))
 
-    check_sharding(accelerator(2))
+    check_sharding(fsdp(2))
     with pytest.raises(DuologueError, match=r"Set fsdp_version: 2 in accelerate's file\.$"):
-        check_sharding(accelerator(1))
+        check_sharding(fsdp(1))
+    with pytest.raises(DuologueError, match=r"Set fsdp_state_dict_type: FULL_STATE_DICT in its file\.$"):
+        check_sharding(fsdp(2, "SHARDED_STATE_DICT"))
+
+
+@pytest.mark.parametrize(("stage", "gathers", "refused"), [(3, False, True), (3, True, False), (2, False, False)])
+def test_zero_3_must_save_whole_weights(stage: int, gathers: bool, refused: bool) -> None:
+    config = {"zero_optimization": {"stage": stage, "stage3_gather_16bit_weights_on_model_save": gathers}}
+    plugin = SimpleNamespace(zero_stage=stage, deepspeed_config=config)
+    accelerator = SimpleNamespace(state=SimpleNamespace(deepspeed_plugin=plugin))
+    if refused:
+        with pytest.raises(DuologueError, match=r"Set zero3_save_16bit_model: true .* in DeepSpeed's\)\.$"):
+            check_sharding(accelerator)
+    else:
+        check_sharding(accelerator)
 
 
 def test_weights_that_are_whole_stay_as_they_are() -> None:

@@ -144,7 +144,10 @@ def test_what_is_no_engine(settings: Callable[..., InteractiveConfig], engine: s
 
 
 def test_the_same_version_is_sent_once(server: StandIn, load: Any, tmp_path: Path) -> None:
-    policy = ServedPolicy(make_engine(f"sglang:{server.url}"), load().model, tmp_path)
+    model = load().model
+    (tmp_path / "step-0").mkdir()
+    (tmp_path / "step-0" / "adapter_config.json").write_text("{}")  # of another run, whose policy was an adapter
+    policy = ServedPolicy(make_engine(f"sglang:{server.url}"), lambda to: model.save_pretrained(str(to)), tmp_path)
     assert (policy.version, policy.context_length) == (0, 128)
     for version in (0, 0, 3, 3):
         policy.version = version
