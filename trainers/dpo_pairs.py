@@ -18,6 +18,7 @@ from duologue.engines.models import LoadedModel
 from duologue.envs.contexts import LoggedContexts
 from duologue.envs.making import named_errors
 from duologue.errors import DuologueError
+from duologue.json_files import drop_cut_line, read_lines, read_object
 from duologue.trainers.agents import Limits, TokenAgent
 from duologue.trainers.dpo_config import DpoConfig
 from duologue.trainers.episode_log import JsonLines
@@ -65,8 +66,9 @@ def value_replies(
     policy = _policy(config, loaded)
     check_room(contexts, policy)
     histories = drawn_histories(contexts, config.max_contexts, config.seed)
-    file = _claimed(config, {"contexts": contexts.signature, "policy": loaded.signature})
-    known = {c.context_id: c for row in file if (c := ValuedContext.from_json(row)).distinct()}
+    file = JsonLines(Path(config.output) / "replies.jsonl")
+    known = {c.context_id: c for c in _read(file.path) if c.distinct()}
+    _claim(config, {"contexts": contexts.signature, "policy": loaded.signature}, begun=file.path.is_file())
     missing = [history for history in histories if history.context.context_id not in known]
 
     def keep(valued: ValuedContext) -> None:
@@ -135,21 +137,28 @@ def _env_maker(config: DpoConfig) -> MakeContextEnv:
     return make
 
 
-def _claimed(config: DpoConfig, made_from: dict[str, str]) -> JsonLines:
-    """Return the file of valued replies, once it is sure that it belongs to this configuration."""
+def _read(path: Path) -> list[ValuedContext]:
+    """Return what was valued so far; a last line that was cut in writing is dropped."""
+    if not path.is_file():
+        return []
+    drop_cut_line(path)
+    return read_lines(
+        path, ValuedContext.from_json, "valued history", "Remove the line: its replies are then valued again."
+    )
+
+
+def _claim(config: DpoConfig, made_from: dict[str, str], *, begun: bool) -> None:
+    """Note the configuration in the output folder, unless replies of another one are there."""
     folder = Path(config.output)
-    file, note = JsonLines(folder / "replies.jsonl"), folder / "config.json"
     settings = json.loads(json.dumps({**asdict(config), **made_from}))
-    file.keep(lambda row: True)  # drops a line that was cut in writing
-    if next(iter(file), None) is not None:
-        theirs: dict[str, Any] = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else {}
+    if begun:
+        theirs = read_object(folder / "config.json", "Choose another output, or remove the folder.")
         changed = [name for name, value in settings.items() if name not in _FREE and theirs.get(name) != value]
         if changed:
             listed = ", ".join(f"{name}: {theirs.get(name)!r} -> {settings[name]!r}" for name in changed)
             raise DuologueError(f"{folder} holds other replies ({listed}). Set these back, or choose another output.")
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(note, json.dumps(settings, indent=2) + "\n")
-    return file
+    write_whole(folder / "config.json", json.dumps(settings, indent=2) + "\n")
 
 
 def _refuse_hopeless(known: Collection[ValuedContext], enough: int) -> None:

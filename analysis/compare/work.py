@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from duologue.analysis.config import CollectConfig, EvaluateConfig
 from duologue.errors import DuologueError
+from duologue.json_files import read_object
 from duologue.trainers.config import InteractiveConfig
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def train_dpo(config: DpoConfig) -> dict[str, Any]:
     except dpo.NothingToPreferError:  # as little of a reason to stop as the flat groups of the other arms
         dpo.keep_policy(config)
     gc.collect()
-    counts = json.loads((Path(config.output) / "counts.json").read_text(encoding="utf-8"))
+    counts = read_object(Path(config.output) / "counts.json", "Run the same command again.")
     steps = dpo.dpo_steps(config, counts["pairs"]) if counts["pairs"] else 0
     return {"steps": steps, "dialogues": counts["continuations"], **counts}
 

@@ -227,6 +227,12 @@ def test_the_same_folder_trains_anew_without_playing(
 
     train_dpo(config(), make_env=make_env())
     train_dpo(config(beta=0.5, learning_rate=1e-4, batch_size=2, max_contexts=5), make_env=nothing)
+    replies = Path(config().output) / "replies.jsonl"
+    lines = replies.read_text()
+    replies.write_text(lines + "{}\n")
+    with pytest.raises(DuologueError, match=r"Line 9 of .*replies.jsonl' is no valued history .*Remove the line"):
+        train_dpo(config(), make_env=nothing)
+    replies.write_text(lines)
     with pytest.raises(DuologueError, match=r"holds other replies \(replies: 3 -> 4\)\. Set these back, or choose"):
         train_dpo(config(replies=4), make_env=nothing)
     assert {f.name for f in fields(DpoConfig)} > _FREE
