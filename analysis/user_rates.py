@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from duologue.analysis.fidelity.acts import lets_pass
+from duologue.analysis.acts import lets_pass
 from duologue.analysis.summary import FindTask
 from duologue.errors import DuologueError
 from duologue.rewards.answers import committed_answer

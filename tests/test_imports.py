@@ -93,6 +93,13 @@ def test_a_part_imports_only_what_stands_before_it() -> None:
     assert not upward
 
 
+def test_acts_stand_below_user_rates_and_those_below_fidelity() -> None:
+    folder = ROOT / "analysis"
+    acts = {name for path in (folder / "acts").glob("*.py") for _, name in imports_of(path)}
+    assert not {name for name in acts if name.startswith("duologue.analysis.") and ".acts" not in name}
+    assert not [name for _, name in imports_of(folder / "user_rates.py") if ".fidelity" in name]
+
+
 def test_parts_are_imported_under_the_name_of_the_package() -> None:
     bare = [
         f"{name_of(path)}:{line} imports {name}"

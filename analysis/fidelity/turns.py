@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from duologue.analysis.fidelity.acts import label_acts
+from duologue.analysis.acts import label_acts
 from duologue.analysis.user_rates import Seen, accepts, verdict
 from duologue.simulators.calibrated_layout import DECISIONS, human_turns
 from duologue.simulators.logs import LoggedDialogue

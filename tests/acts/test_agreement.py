@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from duologue.analysis.fidelity.act_agreement import Agreement, Labelled, act_agreement
+from duologue.analysis.acts.agreement import Agreement, Labelled, act_agreement
 from duologue.errors import DuologueError
 from duologue.trainers import stats
 from duologue.types import Act

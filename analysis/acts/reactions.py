@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from duologue.analysis.fidelity.act_patterns import any_of
+from duologue.analysis.acts.patterns import any_of
 
 CONFUSED = any_of(
     (

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from duologue.analysis.fidelity.act_agreement import Agreement, Labelled, act_agreement
-from duologue.analysis.fidelity.acts import label_acts
+from duologue.analysis.acts import label_acts
+from duologue.analysis.acts.agreement import Agreement, Labelled, act_agreement
 from duologue.simulators.logs import LoggedDialogue, import_logs
 from duologue.trainers import stats
 from duologue.types import Act

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duologue.analysis.fidelity.act_reading import Reading
-from duologue.analysis.fidelity.act_rules import RULES
-from duologue.analysis.fidelity.acts import label_acts, lets_pass
+from duologue.analysis.acts import label_acts, lets_pass
+from duologue.analysis.acts.reading import Reading
+from duologue.analysis.acts.rules import RULES
 from duologue.simulators import ScriptedDocumentUser, ScriptedMathUser
 from duologue.simulators.phrases import DEFAULT, HELD_OUT, PhraseBank
 from duologue.types import Act, Dialogue, Message, StopReason, Task

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from duologue.analysis.fidelity import act_patterns as words
+from duologue.analysis.acts import patterns as words
 from duologue.simulators._text import content_words, numbers, question_in
 from duologue.simulators.leaks import LONGEST_ANSWER
 from duologue.types import Message, StopReason, Task

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from duologue.analysis.fidelity.act_reading import Reading
-from duologue.analysis.fidelity.act_rules import RULES
+from duologue.analysis.acts.reading import Reading
+from duologue.analysis.acts.rules import RULES
 from duologue.types import Act, Message, StopReason, Task
 
 _TAKES_BACK = frozenset({Act.ASK, Act.CONFUSED, Act.CORRECT, Act.REJECT})

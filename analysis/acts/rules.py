@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from duologue.analysis.fidelity import act_patterns as words
-from duologue.analysis.fidelity import act_reactions as reactions
-from duologue.analysis.fidelity.act_reading import Reading
+from duologue.analysis.acts import patterns as words
+from duologue.analysis.acts import reactions as reactions
+from duologue.analysis.acts.reading import Reading
 from duologue.simulators._text import content_words, told
 from duologue.types import Act, Dialogue, Message, StopReason
 
