@@ -7,7 +7,9 @@ language model as a judge and no penalty for length, and dialogues are played on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from trl import DPOConfig, DPOTrainer
 
 from duologue.disk import explains_full_disk
 from duologue.engines.chat import ChatFormat
-from duologue.engines.models import LoadedModel, load_model
+from duologue.engines.models import LoadedModel, load_model, without_bars
 from duologue.trainers.adapters import lora_config
 from duologue.trainers.dpo_config import DpoConfig
 from duologue.trainers.dpo_pairs import NothingToPreferError, OnProgress, value_replies, write_pairs
@@ -89,7 +91,7 @@ def fit_pairs(config: DpoConfig, pairs: Sequence[PreferencePair], loaded: Loaded
         if "ref" in getattr(trainer.model, "peft_config", {}):  # a copy of the adapter that training goes on with
             trainer.model.delete_adapter("ref")
         trainer.train()
-    with written_aside(output, "final", trainer.accelerator) as final:
+    with without_bars(), written_aside(output, "final", trainer.accelerator) as final:
         trainer.save_model(str(final))
         loaded.tokenizer.save_pretrained(str(final))
         (final / "training_args.bin").unlink(missing_ok=True)  # a pickle of this machine's paths
@@ -99,8 +101,9 @@ def fit_pairs(config: DpoConfig, pairs: Sequence[PreferencePair], loaded: Loaded
 def keep_policy(config: DpoConfig, loaded: LoadedModel | None = None) -> Path:
     """Save the policy as it is in ``final`` in the output folder: what DPO comes to without any pair."""
     loaded, output = loaded or load_model(config.model, dtype=config.dtype), Path(config.output)
-    for part in (loaded.model, loaded.tokenizer):
-        part.save_pretrained(str(output / "final"))
+    with without_bars():
+        for part in (loaded.model, loaded.tokenizer):
+            part.save_pretrained(str(output / "final"))
     return output / "final"
 
 
@@ -122,10 +125,27 @@ def pair_rows(pairs: Sequence[PreferencePair], chat: ChatFormat) -> list[dict[st
 
 
 class _TokenDPOTrainer(DPOTrainer):  # type: ignore[misc]
-    """TRL's trainer on rows that are tokens already."""
+    """TRL's trainer on rows that are tokens already, without its bar."""
 
     def _prepare_dataset(self, dataset: Dataset, *_: Any) -> Dataset:
         return dataset
+
+    def _precompute_ref_logps(self, dataset: Dataset, *arguments: Any) -> Any:
+        with _without_tqdm():
+            return super()._precompute_ref_logps(dataset, *arguments)
+
+
+@contextmanager
+def _without_tqdm() -> Iterator[None]:
+    """Set, for a block, the only thing that TRL asks before it shows the bar."""
+    before = os.environ.get("TQDM_DISABLE")
+    os.environ["TQDM_DISABLE"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop("TQDM_DISABLE")
+        if before is not None:
+            os.environ["TQDM_DISABLE"] = before
 
 
 def _trl_config(config: DpoConfig, steps: int) -> DPOConfig:

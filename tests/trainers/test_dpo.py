@@ -1,6 +1,7 @@
 """Offline DPO: what reaches the loss, that it learns, that it goes on, and what is refused."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -152,10 +153,17 @@ def test_it_raises_the_better_reply_over_the_worse_and_the_result_loads(
 
 
 def test_an_adapter_is_trained_on_and_its_reference_copy_is_not_saved(
-    config: Callable[..., DpoConfig], load: Load, chat: ChatFormat, tmp_path: Path
+    config: Callable[..., DpoConfig],
+    load: Load,
+    chat: ChatFormat,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     given = {"learning_rate": 5e-3, "epochs": 5, "lora_rank": 4}
+    capsys.readouterr()
     first = fit_pairs(config(output=str(tmp_path / "a"), **given), pairs_for(chat), load())
+    assert "reference log probs" not in capsys.readouterr().err
+    assert "TQDM_DISABLE" not in os.environ
     loaded = load_model(str(first), dtype="float32", device="cpu")
     middle = margin(loaded, chat)
     second = fit_pairs(config(output=str(tmp_path / "b"), **given), pairs_for(chat), loaded)
