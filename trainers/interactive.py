@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
-from trl import GRPOConfig
 
 import duologue.envs  # noqa: F401  (registers the environments)
 from duologue.disk import explained_full_disk
@@ -26,7 +24,6 @@ from duologue.engines.models import LoadedModel, load_model
 from duologue.engines.spec import make_engine
 from duologue.envs.contexts import LoggedContexts
 from duologue.envs.making import named_errors
-from duologue.errors import DuologueError, did_you_mean
 from duologue.trainers.adapters import lora_config
 from duologue.trainers.agents import Limits, TokenAgent, hash_seed
 from duologue.trainers.config import InteractiveConfig
@@ -45,13 +42,15 @@ from duologue.trainers.rollout import Rollout, Start
 from duologue.trainers.run_folder import claim, how_to_go_on, step_of, written_aside
 from duologue.trainers.served import ServedPolicy
 from duologue.trainers.sharding import check_sharding, sharded, whole_weights
+from duologue.trainers.trl_config import grpo_config
+from duologue.trainers.trl_vllm import TRLvLLM
 from duologue.types import Episode
 
 MakeEnv = Callable[[int], gym.vector.VectorEnv[Any, Any, Any]]
 """Makes a native vector environment with so many slots."""
 
 RATIO_CAP = 2.0
-"""Most that a token counts whose probability a server took for smaller than training does."""
+"""Most that a token counts whose probability a server or vLLM took for smaller than training does."""
 
 
 class InteractiveTrainer:
@@ -155,10 +154,17 @@ class InteractiveTrainer:
         starts = [Start(row["seed"], seed) for row, seed in zip(rows, seeds, strict=True)]
         here = isinstance(self.agent.engine, TransformersEngine)
         with whole_weights(self.trainer) if here else nullcontext():
-            parts = together(lambda: self.rollout.play(starts))
+            parts = together(lambda: self._played(starts))
         episodes = [episode for part in parts for episode in part]
         first_alone(lambda: self.episodes.write(episodes, step))
         return episodes
+
+    def _played(self, starts: Sequence[Start]) -> list[Episode]:
+        try:
+            return self.rollout.play(starts)
+        finally:
+            if isinstance(self.agent.engine, TRLvLLM):
+                self.agent.engine.leave()
 
     def _check_groups(self, seeds: Sequence[int]) -> None:
         size = self.config.group_size
@@ -172,7 +178,9 @@ class InteractiveTrainer:
         return TokenAgent(self._engine(), self.chat, limits, temperature=config.temperature, name=self.loaded.signature)
 
     def _engine(self) -> Engine:
-        """Return who samples: a server, or this process."""
+        """Return who samples: vLLM if TRL was told to use it, a server, or this process."""
+        if self.trainer.use_vllm:
+            return TRLvLLM(self.trainer)
         if self.config.engine:
             return self._served(self.config.engine)
         model = self.trainer.accelerator.unwrap_model(self.trainer.model)
@@ -186,13 +194,14 @@ class InteractiveTrainer:
 
     def _trainer(self, callbacks: Sequence[TrainerCallback]) -> DialogueGRPOTrainer:
         config = self.config
+        elsewhere = bool(config.engine or config.trl.get("use_vllm"))
         options = DialogueOptions(
             play=self.play,
             pad_completion_id=self.chat.end_of_turn_id,
             drop_flat_groups=config.drop_flat_groups,
             max_empty_steps=config.max_empty_steps,
-            logprob_tolerance=0.01 if self.loaded.signature.endswith("float32") and not config.engine else 0.1,
-            ratio_cap=RATIO_CAP if config.engine else None,
+            logprob_tolerance=0.01 if self.loaded.signature.endswith("float32") and not elsewhere else 0.1,
+            ratio_cap=RATIO_CAP if elsewhere else None,
         )
         fresh_adapter = config.lora_rank > 0 and not hasattr(self.loaded.model, "peft_config")
         trainer = DialogueGRPOTrainer(
@@ -226,97 +235,3 @@ def seed_rows(config: InteractiveConfig) -> Dataset:
     seeds = [hash_seed("training env", config.seed, i) for i in range(config.steps * config.groups_per_step)]
     prompt = [{"role": "user", "content": ""}]  # the real prompt is what the user opens with at rollout time
     return Dataset.from_dict({"prompt": [prompt] * len(seeds), "seed": seeds})
-
-
-def grpo_config(config: InteractiveConfig) -> GRPOConfig:
-    """Translate to TRL's configuration; ``config.trl`` has the last word.
-
-    Raises:
-        DuologueError: if ``config.trl`` has a field that TRL does not know or that would contradict ours, or if TRL
-            refuses a value.
-    """
-    _check_trl_fields(config.trl)
-    processes = launched_processes()
-    _check_division(config, processes)
-    on_cpu = not _has_accelerator()
-    arguments: dict[str, Any] = {
-        "output_dir": config.output,
-        "max_steps": config.steps,
-        "per_device_train_batch_size": config.micro_batch_size,
-        "gradient_accumulation_steps": config.episodes_per_step // (config.micro_batch_size * processes),
-        "num_generations": config.group_size,
-        "max_completion_length": config.max_total_tokens,
-        "learning_rate": config.learning_rate,
-        "lr_scheduler_type": "constant_with_warmup",
-        "warmup_steps": config.warmup_steps,
-        "beta": config.beta,
-        "loss_type": config.loss_type,
-        "scale_rewards": "group" if config.scale_rewards else "none",
-        "temperature": config.temperature,
-        "max_grad_norm": config.max_grad_norm,
-        "seed": config.seed,
-        "shuffle_dataset": False,
-        "bf16": False,
-        "use_cpu": on_cpu,
-        "gradient_checkpointing": not on_cpu,
-        "logging_steps": 1,
-        "disable_tqdm": True,
-        "ddp_find_unused_parameters": False,
-        "save_strategy": "steps" if config.save_steps else "no",
-        "save_steps": config.save_steps or config.steps,
-        "report_to": config.report_to,
-        "dataloader_pin_memory": not on_cpu,
-    }
-    try:
-        return GRPOConfig(**{**arguments, **config.trl})
-    except (TypeError, ValueError) as error:
-        raise DuologueError(f"TRL refuses the configuration: {error} Change the field that it names.") from error
-
-
-_OURS = {
-    "output_dir": "output",
-    "max_steps": "steps",
-    "num_generations": "group_size",
-    "per_device_train_batch_size": "micro_batch_size",
-    "gradient_accumulation_steps": "groups_per_step",
-    "temperature": "temperature",
-    "seed": "seed",
-}
-"""Fields of TRL that the rollout or the dataset takes from our field."""
-
-
-_REFUSED = {
-    "vllm_enable_sleep_mode": "it would put the engine to sleep and push all weights anew at every turn",
-    "use_vllm": "dialogues are sampled by our own engine, which keeps every turn's tokens and their probabilities",
-    "use_transformers_continuous_batching": "dialogues are sampled by our own engine, which batches by itself",
-}
-"""Fields of TRL that would change who samples, with the reason why they cannot."""
-
-
-def _check_division(config: InteractiveConfig, processes: int) -> None:
-    each = config.micro_batch_size * processes
-    if config.episodes_per_step % each:
-        raise DuologueError(
-            f"{processes} processes with a micro_batch_size of {config.micro_batch_size} take {each} dialogues at a "
-            f"time, which does not divide the {config.episodes_per_step} of a step. Change micro_batch_size, "
-            "groups_per_step, group_size or the number of processes."
-        )
-
-
-def _check_trl_fields(given: dict[str, Any]) -> None:
-    known = {f.name for f in fields(GRPOConfig)}
-    for name in given:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            close = hint if hint.startswith("Did") else "See the fields of trl.GRPOConfig."
-            raise DuologueError(f"trl has no field {name!r}. {close}")
-        if name in _OURS:
-            raise DuologueError(f"trl.{name} is set by {_OURS[name]}. Set that instead.")
-        if name in _REFUSED and given[name]:
-            raise DuologueError(f"trl.{name} is not for dialogues: {_REFUSED[name]}. Leave it out.")
-
-
-def _has_accelerator() -> bool:
-    import torch
-
-    return bool(torch.accelerator.is_available())

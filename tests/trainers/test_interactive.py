@@ -13,8 +13,9 @@ from trl import GRPOConfig
 from duologue.engines.models import LoadedModel, load_model
 from duologue.errors import DuologueError
 from duologue.trainers.config import InteractiveConfig
-from duologue.trainers.interactive import InteractiveTrainer, env_maker, grpo_config, seed_rows
+from duologue.trainers.interactive import InteractiveTrainer, env_maker, seed_rows
 from duologue.trainers.progress import quiet_console
+from duologue.trainers.trl_config import grpo_config
 from duologue.types import Dialogue, StopReason, UserTurn
 
 MakeTrainer = Callable[..., InteractiveTrainer]
@@ -131,12 +132,21 @@ def test_translation_to_trl(settings: MakeConfig) -> None:
         ({"zzz": 1}, r"trl has no field 'zzz'. See the fields of trl.GRPOConfig."),
         ({"num_generations": 2}, r"trl.num_generations is set by group_size. Set that instead."),
         ({"max_steps": 9}, r"trl.max_steps is set by steps. Set that instead."),
+        ({"top_p": 0.9}, r"trl.top_p is not for dialogues: it would bias .*[.] Leave it out.$"),
+        ({"vllm_importance_sampling_correction": True}, r"weighed one by one .*[.] Leave it out.$"),
         ({"steps_per_generation": 3, "generation_batch_size": 8}, r"TRL refuses the configuration: .*[.]$"),
     ],
 )
 def test_what_trl_does_not_know_is_refused(settings: MakeConfig, trl: dict[str, Any], message: str) -> None:
     with quiet_console(), pytest.raises(DuologueError, match=message):
         grpo_config(settings(trl=trl))
+
+
+def test_two_who_would_sample_are_refused(settings: MakeConfig) -> None:
+    with pytest.raises(DuologueError, match=r"each name who samples\. Leave one out\.$"):
+        grpo_config(settings(engine="sglang:http://127.0.0.1:1", trl={"use_vllm": True}))
+    with quiet_console():
+        grpo_config(settings(trl={"top_p": 1.0, "use_vllm": False}))
 
 
 def test_the_environment_is_made_from_the_configuration(model_folder: Any, settings: MakeConfig) -> None:

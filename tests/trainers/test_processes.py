@@ -11,7 +11,6 @@ from accelerate import FullyShardedDataParallelPlugin, PartialState
 
 from duologue.errors import DuologueError
 from duologue.trainers.config import InteractiveConfig
-from duologue.trainers.interactive import grpo_config as noisy_config
 from duologue.trainers.processes import (
     check_processes,
     first_alone,
@@ -23,6 +22,7 @@ from duologue.trainers.processes import (
 )
 from duologue.trainers.progress import quiet_console
 from duologue.trainers.sharding import check_sharding, sharded, whole_weights
+from duologue.trainers.trl_config import grpo_config as noisy_config
 
 Settings = Callable[..., InteractiveConfig]
 
@@ -117,7 +117,7 @@ def test_what_needs_one_process_says_so(monkeypatch: pytest.MonkeyPatch) -> None
         refuse_processes("Calibration", "Do not.")
 
 
-@pytest.mark.parametrize("name", ["use_vllm", "vllm_enable_sleep_mode", "use_transformers_continuous_batching"])
+@pytest.mark.parametrize("name", ["vllm_enable_sleep_mode", "use_transformers_continuous_batching"])
 def test_other_engines_are_refused_with_the_reason(settings: Settings, name: str) -> None:
     with pytest.raises(DuologueError, match=rf"^trl\.{name} is not for dialogues: .*\. Leave it out\.$"):
         grpo_config(settings(trl={name: True}))
