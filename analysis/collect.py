@@ -135,8 +135,11 @@ def _find_task(env: VectorEnv, env_id: str) -> Callable[[str], Task]:
 
 
 def _refuse_strangers(config: CollectConfig, folder: EvaluationFolder) -> None:
-    """Refuse to write over a file that no collection of this name wrote."""
-    if Path(config.output).exists() and not folder.path.is_dir() and not config.overwrite:
+    """Refuse to write over a file that no collection of this name wrote, and over a folder in any case."""
+    path = Path(config.output)
+    if path.is_dir():
+        raise DuologueError(f"{config.output!r} is a folder. Give a file, such as {path / 'logs.jsonl'}.")
+    if path.exists() and not folder.path.is_dir() and not config.overwrite:
         raise DuologueError(f"{config.output!r} exists already. Give another output, or --overwrite.")
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import SupportsFloat
 
+from duologue.errors import DuologueError
+
 
 @dataclass(frozen=True, slots=True)
 class PlayConfig:
@@ -18,6 +20,15 @@ class PlayConfig:
     seed: int | None = field(
         default=None, metadata={"help": "Fixes task and user; a new dialogue each time if not given."}
     )
+
+    def __post_init__(self) -> None:
+        """Check the seed.
+
+        Raises:
+            DuologueError: if it is below 0.
+        """
+        if self.seed is not None and self.seed < 0:
+            raise DuologueError(f"seed is {self.seed}. Set it to 0 or more.")
 
 
 def play_dialogue(config: PlayConfig, read: Callable[[str], str] = input, write: Callable[[str], None] = print) -> None:

@@ -120,6 +120,11 @@ def test_a_mistake_is_one_line_and_no_traceback() -> None:
     assert result.stderr == "error: There is no environment 'MahtChat-v0'. Did you mean 'MathChat-v0'?\n"
 
 
+def test_a_seed_below_0_is_one_line_in_play_too() -> None:
+    result = call("play", "MathChat-v0", "--seed", "-1")
+    assert (result.exit_code, result.stderr) == (2, "error: seed is -1. Set it to 0 or more.\n")
+
+
 @pytest.mark.parametrize("command", [["evaluate"], ["rollout"], ["train", "interactive"], ["play"]])
 def test_help_teaches_by_example(command: list[str]) -> None:
     result = call(*command, "--help")

@@ -84,6 +84,13 @@ def test_a_file_of_somebody_else_is_kept(config: CollectConfig) -> None:
     assert path.read_text() == "mine"
 
 
+def test_a_folder_is_refused_before_anything_is_played(config: CollectConfig, tmp_path: Path) -> None:
+    for overwrite in (False, True):
+        with pytest.raises(DuologueError, match=r"is a folder\. Give a file, such as .*logs\.jsonl\.$"):
+            collect(replace(config, output=str(tmp_path), overwrite=overwrite), AGENT)
+    assert not Path(f"{tmp_path}.episodes").exists()
+
+
 def test_what_failed_is_left_out_and_counted(config: CollectConfig) -> None:
     found = collect_counted(replace(config, episodes=20), FunctionAgent(fails_on_some, "fails"))
     failed = found.left_out["not scored: policy_error"]
