@@ -6,7 +6,6 @@ accelerate shards only over accelerators, so the worker has it take CPUs for som
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -70,8 +69,8 @@ def test_a_server_is_given_whole_weights(
     server: StandIn, model_folder: Path, trainer: MakeTrainer, world: SimpleNamespace, tmp_path: Path
 ) -> None:
     """What the server was told to load after a step of training, and what it sampled from that."""
-    served: dict[str, Any] = {"engine": f"sglang:{server.url}", "learning_rate": 0.02}
-    runs: dict[str, Changes] = {"of an adapter": {**served, "lora_rank": 4}, "of all": served}
+    served = {"engine": f"sglang:{server.url}"}
+    runs: dict[str, Changes] = {"of an adapter": {**served, "lora_rank": 4, "learning_rate": 5e-3}, "of all": served}
     done = launch(tmp_path, model_folder, runs, "fsdp.yaml")
     assert done.returncode == 0, done.stderr
     orders = [call for call in server.calls if call.startswith(("/load", "/update"))]
