@@ -98,7 +98,7 @@ def shard_on_cpus() -> None:
 def share(model: Any) -> float:
     """The part of a model's weights that this process holds."""
     held = [p.to_local().numel() if hasattr(p, "to_local") else p.numel() for p in model.parameters()]
-    return sum(held) / sum(p.numel() for p in model.parameters())
+    return float(sum(held) / sum(p.numel() for p in model.parameters()))
 
 
 def sharded_generation(model_folder: str) -> dict[str, Any]:
