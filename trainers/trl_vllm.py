@@ -108,6 +108,7 @@ class _Colocated:
         self.llm = vllm.llm
         self.group = vllm.tp_group if vllm.tensor_parallel_size > 1 else None
         self.context_length = int(self.llm.llm_engine.model_config.max_model_len)
+        self._broken: str | None = None
 
     def sample(self, rows: Sequence[Row], parameters: dict[str, Any]) -> list[tuple[Any, Any] | DuologueError]:
         if self.group is None:
@@ -144,8 +145,18 @@ class _Colocated:
 
         chosen = [SamplingParams(**parameters, seed=seed % _SEEDS, detokenize=False) for _, seed in rows]
         prompts = [{"prompt_token_ids": list(prompt)} for prompt, _ in rows]
-        answers = [answer.outputs[0] for answer in self.llm.generate(prompts, chosen, use_tqdm=False)]
+        answers = [answer.outputs[0] for answer in self._generate(prompts, chosen)]
         return [(a.token_ids, [s[i].logprob for s, i in zip(a.logprobs, a.token_ids, strict=True)]) for a in answers]
+
+    def _generate(self, prompts: list[Any], chosen: list[Any]) -> Any:
+        """Have vLLM sample; after a failure it still holds the failed requests, and another call would never end."""
+        if self._broken:
+            raise DuologueError(f"vLLM has failed in this run: {self._broken}. Mend that and run again.")
+        try:
+            return self.llm.generate(prompts, chosen, use_tqdm=False)
+        except Exception as error:
+            self._broken = repr(error)
+            raise
 
 
 class _Server:

@@ -40,10 +40,12 @@ class Kind(NamedTuple):
     fixture: str
     takes_schemas: bool
     checks_names: bool
+    heeds_schemas: bool = False
 
 
 KINDS = [
     Kind("transformers_server", takes_schemas=True, checks_names=True),  # takes a schema, and does not heed it
+    Kind("vllm_server", takes_schemas=True, checks_names=True, heeds_schemas=True),
     Kind("sglang_server", takes_schemas=False, checks_names=False),  # as it runs on CPU: without a grammar backend
 ]
 
@@ -119,6 +121,22 @@ def test_a_schema_is_asked_for_and_never_in_the_way(server: Served, kind: Kind) 
         replies = model.chat_to_schema([says("Reply in JSON."), says("hi")], GREEDY, [0, 1], REPLY_SCHEMA)
         assert [reply.taken for reply in replies] == [kind.takes_schemas] * 2
         assert all(reply.text for reply in replies)
+
+
+def test_a_schema_that_is_heeded(server: Served, kind: Kind) -> None:
+    if not kind.heeds_schemas:
+        pytest.skip("this server has no grammar")
+    schema = {
+        "type": "object",
+        "properties": {"act": {"enum": ["ask", "stop"]}, "sure": {"type": "boolean"}},
+        "required": ["act", "sure"],
+        "additionalProperties": False,
+    }
+    replies = OpenAIChat(server.url).chat_to_schema([says("hi"), says("ho")], Sampling(64), [0, 1], schema)
+    for reply in replies:  # of a model with random weights
+        told = json.loads(reply.text)
+        assert told["act"] in ("ask", "stop")
+        assert isinstance(told["sure"], bool)
 
 
 def test_a_prompted_user_from_its_spec(server: Served) -> None:

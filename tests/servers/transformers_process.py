@@ -25,8 +25,13 @@ _TEMPLATE = (
 )
 
 
-def make_model(folder: Path) -> Path:
-    """Save a model of random weights that writes ASCII up to the cap on its tokens."""
+def make_model(folder: Path, head_size: int = 8) -> Path:
+    """Save a model of random weights that writes ASCII up to the cap on its tokens.
+
+    Args:
+        folder: where.
+        head_size: of its four attention heads; not every server knows every one.
+    """
     letters = sorted(ByteLevel.alphabet())
     core = Tokenizer(BPE(vocab={letter: i for i, letter in enumerate(letters)}, merges=[]))
     core.pre_tokenizer, core.decoder = ByteLevel(add_prefix_space=False), ByteLevelDecoder()
@@ -36,13 +41,13 @@ def make_model(folder: Path) -> Path:
     unsaid = [i for i, letter in enumerate(letters) if not "!" <= letter <= "z"] + [len(letters), len(letters) + 1]
     config = LlamaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=32,
+        hidden_size=4 * head_size,
         intermediate_size=64,
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
         max_position_embeddings=8192,
-        initializer_range=0.3,
+        initializer_range=0.3 * (8 / head_size) ** 0.5,  # logits as large, whatever the size
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.eos_token_id,
         bos_token_id=None,

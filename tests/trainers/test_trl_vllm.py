@@ -120,6 +120,18 @@ def test_what_cannot_be_sampled_is_refused(engine: TransformersEngine) -> None:
         made.generate(PROMPTS, Sampling(63), STOPS, [1, 2, 3])
 
 
+def test_one_that_has_failed_is_not_asked_again(engine: TransformersEngine) -> None:
+    trainer = colocated(engine)
+    made = TRLvLLM(trainer)
+    llm = trainer.vllm_generation.llm
+    llm.engine = None
+    with pytest.raises(AttributeError):
+        made.generate(PROMPTS, Sampling(4), STOPS, [1, 2, 3])
+    llm.engine = engine
+    with pytest.raises(DuologueError, match=r"^vLLM has failed in this run: AttributeError.* and run again\.$"):
+        made.generate(PROMPTS, Sampling(4), STOPS, [1, 2, 3])
+
+
 @dataclass
 class Client:
     """Has the calls of TRL's ``VLLMClient``; one prompt is more than it can take."""
