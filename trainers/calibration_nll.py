@@ -37,12 +37,50 @@ def model_nll(model: Any, rows: Sequence[UserRow]) -> Nll:
         model.train(was_training)
 
 
-def _row_nll(model: Any, row: UserRow) -> NDArray[np.float64]:
+def _row_nll(model: Any, row: UserRow, cache: Any = None, known: int = 0) -> NDArray[np.float64]:
+    """Return the NLL of a row's learned tokens, all beyond its ``known`` first tokens, which the cache holds."""
     ids = torch.tensor([row.ids], device=model.device)
     where = torch.tensor([i for i, bit in enumerate(row.mask) if bit], device=model.device)
-    logits = model(input_ids=ids, logits_to_keep=where - 1, use_cache=False).logits[0]
+    new, kept = ids[:, known:], where - 1 - known
+    logits = model(input_ids=new, logits_to_keep=kept, cache=cache, use_cache=cache is not None).logits[0]
     logp = torch.log_softmax(logits.float(), dim=-1).gather(1, ids[0, where].unsqueeze(1))
     return np.asarray((-logp.squeeze(1)).double().cpu())
+
+
+@torch.no_grad()
+def growing_nll(model: Any, rows: Sequence[UserRow]) -> Nll:
+    """Return ``model_nll`` of the turns of one dialogue, each after its history, at the cost of about one reading.
+
+    What a row shares with the beginning of the one before is not computed again, unless the model's layers forget
+    (a sliding window).
+
+    Args:
+        model: a causal language model.
+        rows: in order of turns; any rows will do, but only long shared beginnings save anything.
+    """
+    from transformers.cache_utils import DynamicCache
+
+    from duologue.engines.prefix_cache import PrefixCache
+
+    cache = DynamicCache(config=model.config.get_text_config())
+    if not PrefixCache.supports(cache):
+        return model_nll(model, rows)
+    found, held = [], list[int]()
+    was_training = model.training
+    model.train(False)
+    try:
+        for row in rows:
+            known = min(_shared(held, row.ids), row.mask.index(1) - 1 if 1 in row.mask else 0)
+            cache.crop(known - len(held)) if known < len(held) else None
+            found.append(_row_nll(model, row, cache, known))
+            held = row.ids
+    finally:
+        model.train(was_training)
+    return found
+
+
+def _shared(before: Sequence[int], now: Sequence[int]) -> int:
+    return next((i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))
 
 
 def unigram_nll(training: Sequence[UserRow], rows: Sequence[UserRow], vocabulary: int) -> Nll:

@@ -59,7 +59,7 @@ def _calibrated(user: CalibratedUser, dialogues: Sequence[LoggedDialogue]) -> di
 
 
 def _prompted(user: PromptedUser, dialogues: Sequence[LoggedDialogue]) -> dict[str, Any]:
-    from duologue.trainers.calibration_nll import model_nll, ratio
+    from duologue.trainers.calibration_nll import growing_nll, ratio
 
     chat: Any = user.model
     sums: list[list[float]] = []
@@ -69,7 +69,7 @@ def _prompted(user: PromptedUser, dialogues: Sequence[LoggedDialogue]) -> dict[s
         rows = [_prompt_row(user, chat.format, dialogue, i) for i in _spoken(dialogue)]
         if any(len(row.ids) > chat.engine.context_length for row in rows):
             continue
-        nll = model_nll(chat.engine.model, rows)
+        nll = growing_nll(chat.engine.model, rows)
         sums.append([float(nats.sum()) for nats in nll])
         counts.append([len(nats) for nats in nll])
         lengths.append(sum(len(dialogue.messages[i]["content"].strip().encode()) for i in _spoken(dialogue)))

@@ -12,7 +12,15 @@ from duologue.engines.chat import ChatFormat
 from duologue.engines.models import LoadedModel
 from duologue.simulators.calibrated_layout import DECISION, GIVEN, TEXT, HumanTurn, UserRow
 from duologue.trainers.calibration_card import nll_table, shown
-from duologue.trainers.calibration_nll import change, constant_rate, estimates, model_nll, ratio, unigram_nll
+from duologue.trainers.calibration_nll import (
+    change,
+    constant_rate,
+    estimates,
+    growing_nll,
+    model_nll,
+    ratio,
+    unigram_nll,
+)
 from duologue.trainers.calibration_rows import Prepared, prepare
 
 
@@ -66,6 +74,22 @@ def test_model_nll_is_that_of_a_full_forward(
             logp = loaded.model(torch.tensor([row.ids])).logits[0, :-1].log_softmax(-1)
         full = -logp.gather(1, torch.tensor(row.ids[1:]).unsqueeze(1)).squeeze(1)
         assert nats.tolist() == pytest.approx(full[torch.tensor(row.mask[1:], dtype=torch.bool)].tolist(), abs=1e-5)
+
+
+def test_turns_of_a_dialogue_are_read_about_once(load: Callable[[], LoadedModel]) -> None:
+    loaded, read = load(), list[int]()
+    loaded.model.register_forward_pre_hook(
+        lambda _, __, given: read.append(given["input_ids"].shape[1]), with_kwargs=True
+    )
+    ids = list(range(4, 24))
+    rows = [UserRow([*ids[:n], 3, 2], [GIVEN] * n + [TEXT, TEXT], [-1] * n + [0, 0]) for n in (6, 11, 17, 17, 9)]
+    rows.append(UserRow([5, 3], [GIVEN, TEXT], [-1, 0]))  # another dialogue
+    found, shared = growing_nll(loaded.model, rows), [*read]
+    plain = model_nll(loaded.model, rows)
+    for a, b in zip(found, plain, strict=True):
+        assert a.tolist() == pytest.approx(b.tolist(), abs=1e-5)
+    assert shared == [8, 7, 8, 3, 3, 2]  # what is new, and the token before the first that is learned
+    assert read[len(shared) :] == [8, 13, 19, 19, 11, 2]
 
 
 def test_intervals_cover_and_are_paired() -> None:
