@@ -28,6 +28,7 @@ from duologue.trainers.processes import refuse_processes
 from duologue.trainers.progress import MetricsLog, ProgressLine, quiet_console
 from duologue.trainers.run_folder import written_aside
 from duologue.trainers.static import MakeContextEnv, read_contexts
+from duologue.trainers.trl_config import everywhere
 
 __all__ = ["DpoConfig", "NothingToPreferError", "fit_pairs", "keep_policy", "pair_rows", "train_dpo"]
 
@@ -149,9 +150,6 @@ def _without_tqdm() -> Iterator[None]:
 
 
 def _trl_config(config: DpoConfig, steps: int) -> DPOConfig:
-    import torch
-
-    on_cpu = not torch.accelerator.is_available()
     return DPOConfig(
         output_dir=config.output,
         max_steps=steps,
@@ -162,12 +160,7 @@ def _trl_config(config: DpoConfig, steps: int) -> DPOConfig:
         max_length=None,
         precompute_ref_log_probs=True,
         seed=config.seed,
-        bf16=False,
-        use_cpu=on_cpu,
-        gradient_checkpointing=not on_cpu,
-        dataloader_pin_memory=not on_cpu,
-        logging_steps=1,
-        disable_tqdm=True,
         save_strategy="no",
         report_to="none",
+        **everywhere(),
     )

@@ -13,6 +13,7 @@ from trl import SFTConfig, SFTTrainer
 from duologue.engines.models import LoadedModel
 from duologue.trainers.adapters import AdapterFields, lora_config
 from duologue.trainers.progress import ProgressLine, quiet_console
+from duologue.trainers.trl_config import everywhere
 
 Row = dict[str, list[int]]
 """``input_ids`` and ``completion_mask`` (1 = carries loss), of one length."""
@@ -74,9 +75,6 @@ def fit(config: SupervisedFields, rows: Sequence[Row], loaded: LoadedModel) -> A
 
 
 def _sft_config(config: SupervisedFields, steps: int) -> SFTConfig:
-    import torch
-
-    on_cpu = not torch.accelerator.is_available()
     return SFTConfig(
         output_dir=config.output,
         max_steps=steps,
@@ -87,12 +85,7 @@ def _sft_config(config: SupervisedFields, steps: int) -> SFTConfig:
         max_length=config.max_total_tokens,
         completion_only_loss=True,
         seed=config.seed,
-        bf16=False,
-        use_cpu=on_cpu,
-        gradient_checkpointing=not on_cpu,
-        dataloader_pin_memory=not on_cpu,
-        logging_steps=1,
-        disable_tqdm=True,
         save_strategy="no",
         report_to="none",
+        **everywhere(),
     )

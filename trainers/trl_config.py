@@ -12,6 +12,21 @@ from duologue.trainers.config import InteractiveConfig
 from duologue.trainers.processes import launched_processes
 
 
+def everywhere() -> dict[str, Any]:
+    """Return the arguments that all of TRL's trainers get: weights keep their type, and nothing prints but us."""
+    import torch
+
+    on_cpu = not torch.accelerator.is_available()
+    return {
+        "bf16": False,
+        "use_cpu": on_cpu,
+        "gradient_checkpointing": not on_cpu,
+        "dataloader_pin_memory": not on_cpu,
+        "logging_steps": 1,
+        "disable_tqdm": True,
+    }
+
+
 def grpo_config(config: InteractiveConfig) -> GRPOConfig:
     """Translate to TRL's configuration; ``config.trl`` has the last word.
 
@@ -22,7 +37,6 @@ def grpo_config(config: InteractiveConfig) -> GRPOConfig:
     _check_trl_fields(config)
     processes = launched_processes()
     _check_division(config, processes)
-    on_cpu = not _has_accelerator()
     arguments: dict[str, Any] = {
         "output_dir": config.output,
         "max_steps": config.steps,
@@ -40,21 +54,15 @@ def grpo_config(config: InteractiveConfig) -> GRPOConfig:
         "max_grad_norm": config.max_grad_norm,
         "seed": config.seed,
         "shuffle_dataset": False,
-        "bf16": False,
-        "use_cpu": on_cpu,
-        "gradient_checkpointing": not on_cpu,
-        "logging_steps": 1,
-        "disable_tqdm": True,
         "ddp_find_unused_parameters": False,
         "save_strategy": "steps" if config.save_steps else "no",
         "save_steps": config.save_steps or config.steps,
         "report_to": config.report_to,
-        "dataloader_pin_memory": not on_cpu,
         "vllm_importance_sampling_correction": False,  # ours weighs token by token, whoever samples
         "vllm_max_model_length": config.max_total_tokens,
     }
     try:
-        return GRPOConfig(**{**arguments, **config.trl})
+        return GRPOConfig(**{**everywhere(), **arguments, **config.trl})
     except (TypeError, ValueError) as error:
         raise DuologueError(f"TRL refuses the configuration: {error} Change the field that it names.") from error
 
@@ -109,9 +117,3 @@ def _check_trl_fields(config: InteractiveConfig) -> None:
             raise DuologueError(f"trl.{name} is not for dialogues: {_REFUSED[name]}. Leave it out.")
     if config.engine and given.get("use_vllm"):
         raise DuologueError("engine and trl.use_vllm each name who samples. Leave one out.")
-
-
-def _has_accelerator() -> bool:
-    import torch
-
-    return bool(torch.accelerator.is_available())
