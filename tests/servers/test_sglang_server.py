@@ -25,6 +25,7 @@ from duologue.types import Dialogue, Task
 from examples.sglang_cpu.process import SGLangProcess, free_port
 from tests.engines.sglang_standin import on_loopback
 from tests.servers.proxy import FAULTS, proxy
+from tests.trainers.test_kill import die_everywhere
 
 pytestmark = pytest.mark.slow
 STOPS = [257]
@@ -266,6 +267,24 @@ def test_training_outlives_a_server_that_is_killed(
     assert all(row["reward"] is not None and row["error"] is None for row in rows)
     assert all(span["policy_version"] == row["step"] for row in rows for span in row["spans"])
     assert max(row["sampling/logp_difference"] for row in written(tmp_path, "metrics.jsonl")) < 1e-4
+
+
+def test_a_trainer_that_is_killed_goes_on(sglang_server: SGLangProcess, served_model: Path, tmp_path: Path) -> None:
+    """Killed amid the turns of its second step, then in its second update: each goes on from the last whole step."""
+    sizes = {"steps": 3, "groups_per_step": 2, "group_size": 4, "micro_batch_size": 4, "save_steps": 1}
+    limits = {"max_tokens_per_turn": 8, "max_total_tokens": 400, "lora_rank": 4, "learning_rate": 0.01}
+    who = {"model": str(served_model), "engine": f"sglang:{sglang_server.url}", "output": str(tmp_path / "run")}
+    places = ["while a server samples", "in the optimiser"]
+    done = die_everywhere({**who, **sizes, **limits, "dtype": "float32", "places": places}, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == [-signal.SIGKILL] * 2 + [0], done.stderr
+    rows = written(tmp_path, "episodes.jsonl")
+    assert [sum(row["step"] == step for row in rows) for step in range(3)] == [8, 8, 8]
+    assert all(row["reward"] is not None and row["error"] is None for row in rows)
+    assert all(span["policy_version"] == row["step"] for row in rows for span in row["spans"])
+    metrics = written(tmp_path, "metrics.jsonl")
+    assert [row["step"] for row in metrics] == [1, 2, 3]
+    assert max(row["sampling/logp_difference"] for row in metrics) < 1e-4
 
 
 def kill_and_start(server: SGLangProcess) -> None:

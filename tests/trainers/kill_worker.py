@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from duologue.engines.hf import TransformersEngine
+from duologue.engines.sglang import SGLangEngine
 from duologue.trainers import run_folder
 from duologue.trainers.config import InteractiveConfig
 from duologue.trainers.episode_log import JsonLines
@@ -55,6 +56,7 @@ def half_a_file(_: Any, path: Any, *__: Any, **___: Any) -> None:
 PLACES: dict[str, Callable[[], None]] = {
     "in the log": lambda: at_call(JsonLines, "append", 3, half_a_row),  # the dialogues of the second step
     "while dialogues are played": lambda: at_call(TransformersEngine, "generate", 8),
+    "while a server samples": lambda: at_call(SGLangEngine, "generate", 5),
     "in the optimiser": lambda: at_call(torch.optim.AdamW, "step", 1),
     "in a checkpoint": lambda: at_call(torch, "save", 2, half_a_file),
     "before a checkpoint is moved": lambda: at_call(run_folder, "_settle", 1),
