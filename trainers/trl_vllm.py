@@ -178,7 +178,7 @@ class _Server:
 
     def sample(self, rows: Sequence[Row], parameters: dict[str, Any]) -> list[tuple[Any, Any] | DuologueError]:
         with ThreadPoolExecutor(_CONCURRENCY) as pool:
-            return list(pool.map(lambda row: self._row(*row, parameters), rows))
+            return list(pool.map(lambda row: self._row(row[0], row[1], parameters), rows))
 
     def leave(self) -> None:
         return

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from duologue.engines.base import Sampling
 from duologue.envs.tasks.lists import TaskList
@@ -43,8 +44,8 @@ def make_env(slots: int) -> DialogueVectorEnv:
 def colocated(model: str, output: str) -> None:
     """Train three steps, with adapters, from vLLM in this process."""
     trl = {"use_vllm": True, "vllm_mode": "colocate", "vllm_gpu_memory_utilization": 0.2}
-    sizes = {"groups_per_step": 2, "group_size": 4, "micro_batch_size": 4, "lora_rank": 4}
-    limits = {"max_tokens_per_turn": 12, "max_total_tokens": 300}
+    sizes: dict[str, Any] = {"groups_per_step": 2, "group_size": 4, "micro_batch_size": 4, "lora_rank": 4}
+    limits: dict[str, Any] = {"max_tokens_per_turn": 12, "max_total_tokens": 300}
     config = InteractiveConfig(
         model=model, output=output, steps=3, learning_rate=0.03, dtype="float32", trl=trl, **sizes, **limits
     )

@@ -109,7 +109,12 @@ def test_what_it_is_asked_for_is_said_outright(engine: TransformersEngine) -> No
     trainer = colocated(engine)
     seen: list[Parameters] = []
     generate = trainer.vllm_generation.llm.generate
-    trainer.vllm_generation.llm.generate = lambda p, chosen, **o: (seen.extend(chosen), generate(p, chosen, **o))[1]
+
+    def watched(prompts: Any, chosen: Any, use_tqdm: bool) -> Any:
+        seen.extend(chosen)
+        return generate(prompts, chosen, use_tqdm)
+
+    trainer.vllm_generation.llm.generate = watched
     TRLvLLM(trainer).generate(PROMPTS[:1], Sampling(5, 0.7), STOPS, [9])
     assert seen == [Parameters(9, 5, 0.7, STOPS, True, 0, 1.0, 0, 0.0, 1.0, 1, detokenize=False)]
 
