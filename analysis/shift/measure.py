@@ -83,7 +83,7 @@ def measure_shift(
         user_deviation=delta,
         left_out=left_out,
         notes=tuple(notes),
-        signature="; ".join(f"{name}: {work.signatures.get(name, 'unknown')}" for name in SETS if work.sets[name]),
+        signature=work.signature(),
     )
 
 
@@ -162,6 +162,11 @@ class _Work:
             bounds=_bounds(known, states, gap) if len(known) == len(deviations) else None,
             signature=f"{' / '.join(self.signatures.get(end, end) for end in ends)}|shift-seed:{self.seed}",
         )
+
+    def signature(self) -> str:
+        """Return what was measured: each set that has dialogues, and the model of the likelihoods."""
+        parts = [f"{name}: {self.signatures.get(name, 'unknown')}" for name in SETS if self.sets[name]]
+        return "; ".join([*parts, *([f"reference: {self.reference.signature}"] if self.reference else [])])
 
     def _told_apart(
         self, sides: Sequence[Sequence[Seen]], rows: Sequence[Sequence[Sequence[str]]], paired: bool, turn: int

@@ -110,9 +110,11 @@ def test_likelihoods_compare_those_who_are_still_there(known: Make) -> None:
         for e in other
     ]
     steps: list[tuple[int, int]] = []
-    found = measure_shift(
+    made = measure_shift(
         [], human, longer, find, reference=Lengths(), on_step=lambda done, total: steps.append((done, total))
-    ).pairs["simulator"]
+    )
+    found = made.pairs["simulator"]
+    assert made.signature.endswith("; reference: lengths")
     assert steps == [(i, 24 + TURNS) for i in range(1, 25 + TURNS)]
     assert found.likelihood is not None
     assert [e.value for e in found.likelihood] == pytest.approx([0.02] * TURNS)
