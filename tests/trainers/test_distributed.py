@@ -155,7 +155,7 @@ def test_two_processes_sample_on_one_server(
     done = launch(tmp_path, model_folder, {"served": served})
     assert done.returncode == 0, done.stderr
     assert server.calls.count("/load_lora_adapter") == 3
-    assert len(server.adapters) == 1
+    assert not server.adapters  # unloaded at the end
     played = rows(tmp_path / "served" / "episodes.jsonl")
     assert all(span["policy_version"] == row["step"] for row in played for span in row["spans"])
     made = trainer({"reward": world.graded}, **{**BASE, **served, "output": str(tmp_path / "alone")})
