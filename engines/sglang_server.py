@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -22,7 +23,11 @@ _UNLOAD_TIMEOUT = 60.0
 
 
 class SGLangServer:
-    """A server or a router in front of several. Methods are coroutines for ``http.run`` or ``http.one``."""
+    """A server, or a router in front of several. Methods are coroutines for ``http.run`` or ``http.one``.
+
+    A router deals out ``generate``; what it does not pass on (weights, adapters, what a model is) goes to each of its
+    workers, at the addresses that it knows them by.
+    """
 
     def __init__(self, url: str, policy: Policy, api_key_env: str) -> None:
         """Note the address; nothing is sent yet.
@@ -34,6 +39,37 @@ class SGLangServer:
         base = base.copy_with(path=base.path.removesuffix("/v1") or "/")
         self.http = HttpClient(base, policy, api_key_env, _ADVICE)
         self.address = self.http.address
+        self._is_router = True  # until it has been asked
+        self._clients: dict[str, HttpClient] = {}
+
+    async def workers(self, retries: int | None = None, timeout: float | None = None) -> list[HttpClient]:
+        """Return who samples: the workers of a router that are up, or this server alone; arguments as in ``ask``.
+
+        Raises:
+            DuologueError: if none is up.
+        """
+        if not self._is_router:
+            return [self.http]
+        try:
+            told: Any = await self.http.ask("GET", "workers", retries=retries, timeout=timeout)
+        except RefusedError:
+            told = None
+        rows = told.get("workers") if isinstance(told, dict) else None
+        if not isinstance(rows, list):
+            self._is_router = False
+            return [self.http]
+        known = [row for row in rows if isinstance(row, dict) and isinstance(row.get("url"), str)]
+        up = [self._client(row["url"]) for row in known if row.get("is_healthy", True)]
+        if not up:
+            raise DuologueError(f"{self.address} is a router, and no worker of it is up. Start its servers, or wait.")
+        return up
+
+    def _client(self, url: str) -> HttpClient:
+        if url not in self._clients:
+            self._clients[url] = HttpClient(
+                base_url(url, "/", _EXAMPLE), self.http.policy, self.http.api_key_env, self.http.advice
+            )
+        return self._clients[url]
 
     def health(self) -> Coroutine[Any, Any, None]:
         """Fail if the server is not up."""
@@ -41,15 +77,16 @@ class SGLangServer:
 
     async def model_info(self) -> dict[str, Any]:
         """Return what the server says of its model: ``model_path``, ``tokenizer_path``, ``weight_version``, …."""
+        first = (await self.workers())[0]
         try:
-            info: Any = await self.http.ask("GET", "model_info")
+            info: Any = await first.ask("GET", "model_info")
         except RefusedError:  # the older name
-            info = await self.http.ask("GET", "get_model_info")
+            info = await first.ask("GET", "get_model_info")
         return info if isinstance(info, dict) else {}
 
     async def context_length(self) -> int:
         """Return how many tokens prompt and continuation may hold together."""
-        listed: Any = await self.http.ask("GET", "v1/models")
+        listed: Any = await (await self.workers())[0].ask("GET", "v1/models")
         rows = listed.get("data") if isinstance(listed, dict) else None
         lengths = [row.get("max_model_len") for row in rows or () if isinstance(row, dict)]
         known = [length for length in lengths if isinstance(length, int) and length > 0]
@@ -87,11 +124,7 @@ class SGLangServer:
 
     async def load_adapter(self, name: str, path: str) -> None:
         """Load a LoRA adapter."""
-        try:
-            await self._order("load_lora_adapter", {"lora_name": name, "lora_path": path})
-        except RefusedError as error:
-            if "already" not in error.said:  # then the answer to an earlier attempt was lost on its way
-                raise
+        await self._order("load_lora_adapter", {"lora_name": name, "lora_path": path}, done_if="already")
 
     async def unload_adapter(self, name: str) -> None:
         """Drop a LoRA adapter. Tried once, within seconds: nothing but room on the server hangs on it."""
@@ -104,15 +137,33 @@ class SGLangServer:
 
     async def flush_cache(self) -> None:
         """Forget cached keys and values; refused while requests run."""
-        await self.http.ask("POST", "flush_cache", read=_nothing)
+        await asyncio.gather(*(one.ask("POST", "flush_cache", read=_nothing) for one in await self.workers()))
 
     async def _order(
-        self, path: str, body: Mapping[str, Any], retries: int | None = None, timeout: float | None = None
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        done_if: str | None = None,
+        retries: int | None = None,
+        timeout: float | None = None,
     ) -> None:
-        answer: Any = await self.http.ask("POST", path, _always(body), retries=retries, timeout=timeout)
-        if isinstance(answer, dict) and answer.get("success") is False:
-            said = f"{self.address} could not do {path}: {self.http.quote(repr(answer))}."
-            raise RefusedError(httpx.codes.OK, said, _ADVICE)
+        """Have all who sample do something. A refusal that says ``done_if`` means that it was done before.
+
+        The answer to an earlier attempt may have been lost on its way, or it was another worker that lacked it.
+        """
+
+        async def ordered(one: HttpClient) -> None:
+            try:
+                answer: Any = await one.ask("POST", path, _always(body), retries=retries, timeout=timeout)
+            except RefusedError as error:
+                if done_if is None or done_if not in error.said:
+                    raise
+                return
+            if isinstance(answer, dict) and answer.get("success") is False:
+                said = f"{one.address} could not do {path}: {one.quote(repr(answer))}."
+                raise RefusedError(httpx.codes.OK, said, _ADVICE)
+
+        await asyncio.gather(*(ordered(one) for one in await self.workers(retries, timeout)))
 
 
 def request_body(prompt: list[int], sampling: Sampling, adapter: str | None) -> dict[str, Any]:

@@ -68,6 +68,7 @@ class StandIn:
         self.busy = False  # refuses to flush
         self.original_logprobs = False  # as with SGLANG_RETURN_ORIGINAL_LOGPROB
         self.seconds = 0.0  # that each answer takes
+        self.workers: list[dict[str, Any]] | None = None  # as a router knows them; it samples as one of them here
         self.lock = threading.Lock()
         self.port = 0
         self.errors: list[BaseException] = []
@@ -102,6 +103,8 @@ class StandIn:
     def get(self, path: str) -> tuple[int, Any]:
         if path == "/health":
             return 200, ""
+        if path == "/workers" and self.workers is not None:
+            return 200, {"workers": self.workers, "total": len(self.workers)}
         if path == "/model_info":
             info = {"model_path": "models/tiny", "tokenizer_path": "models/tiny", "is_generation": True}
             return 200, {**info, "weight_version": self.label}

@@ -188,6 +188,41 @@ def test_an_adapter_is_unloaded_and_comes_back_when_it_is_sampled_from(server: S
         engine.unload_adapter()
 
 
+def test_what_a_router_does_not_pass_on_goes_to_each_of_its_workers(
+    server: StandIn, adapter: Path, model: Path
+) -> None:
+    with standin() as second, standin() as gone:
+        server.workers = [{"url": server.url, "is_healthy": True}, {"url": f"{second.url}/"}]
+        server.workers.append({"url": gone.url, "is_healthy": False})
+        engine = SGLangEngine(server.url)
+        engine.sync_adapter(adapter, 1)
+        assert list(server.adapters) == list(second.adapters) == [engine.weights.adapter]
+        second.kill()
+        second.start()
+        engine.sync_adapter(adapter, 2)  # one worker has lost the last one, which is no fault
+        assert list(server.adapters) == list(second.adapters) == [engine.weights.adapter]
+        second.adapters.clear()
+        generate(engine)  # nothing asks the second one here, so nothing is missed
+        server.adapters.clear()
+        assert {row.version for row in generate(engine)} == {2}
+        assert list(server.adapters) == list(second.adapters) == [engine.weights.adapter]  # restored on both
+        engine.sync_weights(model, 3)
+        assert server.label == second.label == engine.weights.label
+        assert server.calls.count("/flush_cache") == second.calls.count("/flush_cache") == 2
+        assert not gone.calls
+        server.workers = []
+        with pytest.raises(DuologueError, match=r"no worker of it is up\. Start its servers, or wait\.$"):
+            engine.sync_adapter(adapter, 4)
+
+
+def test_a_server_alone_is_asked_once_whether_it_is_a_router(server: StandIn, adapter: Path) -> None:
+    engine = SGLangEngine(server.url)
+    engine.sync_adapter(adapter, 1)
+    server.workers = [{"url": "http://127.0.0.1:1"}]
+    engine.sync_adapter(adapter, 2)
+    assert list(server.adapters) == [engine.weights.adapter]
+
+
 def test_nobody_elses_adapter_is_unloaded(server: StandIn, adapter: Path, model: Path) -> None:
     server.adapters["user"] = "folder/of/user"
     SGLangEngine(server.url, adapter="user").unload_adapter()
