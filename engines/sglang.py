@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import httpx
@@ -17,8 +18,12 @@ from duologue.engines.models import weights_hash
 from duologue.engines.rows import RowsError, check_call
 from duologue.engines.sessions import Sessions
 from duologue.engines.sglang_answer import Answer, top_gap
+from duologue.engines.sglang_broadcast import Broadcast
 from duologue.engines.sglang_server import SGLangServer, request_body
 from duologue.errors import DuologueError
+
+if TYPE_CHECKING:
+    import torch
 
 _GIVE_UP_AFTER = 4
 _MOST_STALE = 3
@@ -97,6 +102,7 @@ class SGLangEngine:
         self.close = self._http.close
         """Closes the connections; also happens when the object is dropped."""
         self.stats = ServerStats()
+        self._broadcast = Broadcast(self._server)
         self._sessions = Sessions()
         self._name = f"duologue-{uuid4().hex[:8]}"  # tells our weights on the server from others'
         self._loads, self._requests = count(1), count()
@@ -195,9 +201,26 @@ class SGLangEngine:
         Raises:
             DuologueError: if the folder is none, or the server does not load it.
         """
-        path, label = _checked(folder, "config.json", "a model"), self._next_name(version)
+        path = _checked(folder, "config.json", "a model")
         last = self.weights
-        self._load(ServedWeights(version, label, None if last.is_ours else last.adapter, path))
+        self._load(ServedWeights(version, self._next_name(version), None if last.is_ours else last.adapter, path))
+        self._drop(last)
+
+    def sync_tensors(self, tensors: Mapping[str, torch.Tensor], version: int) -> None:
+        """Send the server all its weights from this process's memory, over NCCL or gloo, and forget what it has cached.
+
+        A server that was restarted is sent them again, so they must stay what they are until the next call.
+
+        Args:
+            tensors: the whole ``state_dict`` of a model of the server's architecture.
+            version: what completions will carry.
+
+        Raises:
+            DuologueError: if the server does not reach this process, or does not take the weights.
+        """
+        label, last = self._next_name(version), self.weights
+        self._http.one(self._broadcast.send(tensors, label))
+        self.follow(ServedWeights(version, label, None if last.is_ours else last.adapter))
         self._drop(last)
 
     def unload_adapter(self) -> None:
@@ -239,8 +262,10 @@ class SGLangEngine:
     async def _loaded(self, weights: ServedWeights) -> None:
         if weights.adapter and weights.is_ours:
             await self._server.load_adapter(weights.adapter, str(weights.folder))
-        else:
+        elif weights.folder:
             await self._server.update_weights(str(weights.folder), weights.label)
+        else:
+            await self._broadcast.again()
 
     async def _row(self, prompt: list[int], sampling: Sampling, stop_ids: list[int], seed: int) -> Completion:
         session = self._sessions.of(prompt)
@@ -287,7 +312,7 @@ class SGLangEngine:
     async def _restore(self, asked: ServedWeights, restored: int) -> None:
         """Give the server the policy again, once for all who miss it."""
         async with self._restoring:
-            if asked.folder and restored == self.stats.restored:
+            if (asked.folder or asked.label == self._broadcast.label) and restored == self.stats.restored:
                 await self._loaded(asked)
                 self.stats.restored += 1
 

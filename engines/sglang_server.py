@@ -139,6 +139,32 @@ class SGLangServer:
         """Forget cached keys and values; refused while requests run."""
         await asyncio.gather(*(one.ask("POST", "flush_cache", read=_nothing) for one in await self.workers()))
 
+    async def processes(self) -> list[tuple[HttpClient, int]]:
+        """Return all who sample, each with the number of its processes that hold weights.
+
+        Raises:
+            DuologueError: if a server runs replicas of its model, which take no weights over a network.
+        """
+        return [(one, await _processes(one)) for one in await self.workers()]
+
+    async def join_group(self, one: HttpClient, group: Mapping[str, Any]) -> None:
+        """Have one server's processes join a process group; it answers when all others have."""
+        await _ordered(one, "init_weights_update_group", group, retries=0)
+
+    async def begin_update(self) -> None:
+        """Announce new weights; an update that somebody began and never ended is ended first."""
+        await self._order("end_weight_update", {}, done_if="no weight-update session", retries=0)
+        await self._order("begin_weight_update", {}, retries=0)
+
+    async def receive(self, tensors: Mapping[str, list[Any]], group: str, label: str, is_last: bool) -> None:
+        """Take tensors that are about to be sent in a group; nobody but their sender can send them again."""
+        body = {**tensors, "group_name": group, "weight_version": label, "flush_cache": is_last}
+        await self._order("update_weights_from_distributed", body, retries=0)
+
+    async def end_update(self) -> None:
+        """Sample again: all new weights are there."""
+        await self._order("end_weight_update", {}, retries=0)
+
     async def _order(
         self,
         path: str,
@@ -147,23 +173,43 @@ class SGLangServer:
         retries: int | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Have all who sample do something. A refusal that says ``done_if`` means that it was done before.
+        """Have all who sample do something (see ``_ordered``)."""
+        workers = await self.workers(retries, timeout)
+        await asyncio.gather(*(_ordered(one, path, body, done_if, retries, timeout) for one in workers))
 
-        The answer to an earlier attempt may have been lost on its way, or it was another worker that lacked it.
-        """
 
-        async def ordered(one: HttpClient) -> None:
-            try:
-                answer: Any = await one.ask("POST", path, _always(body), retries=retries, timeout=timeout)
-            except RefusedError as error:
-                if done_if is None or done_if not in error.said:
-                    raise
-                return
-            if isinstance(answer, dict) and answer.get("success") is False:
-                said = f"{one.address} could not do {path}: {one.quote(repr(answer))}."
-                raise RefusedError(httpx.codes.OK, said, _ADVICE)
+async def _ordered(
+    one: HttpClient,
+    path: str,
+    body: Mapping[str, Any],
+    done_if: str | None = None,
+    retries: int | None = None,
+    timeout: float | None = None,
+) -> None:
+    """Have a server do something. A refusal that says ``done_if`` means that it was done before.
 
-        await asyncio.gather(*(ordered(one) for one in await self.workers(retries, timeout)))
+    The answer to an earlier attempt may have been lost on its way, or it was another worker that lacked it.
+    """
+    try:
+        answer: Any = await one.ask("POST", path, _always(body), retries=retries, timeout=timeout)
+    except RefusedError as error:
+        if done_if is None or done_if not in error.said:
+            raise
+        return
+    if isinstance(answer, dict) and answer.get("success") is False:
+        said = f"{one.address} could not do {path}: {one.quote(repr(answer))}."
+        raise RefusedError(httpx.codes.OK, said, _ADVICE)
+
+
+async def _processes(one: HttpClient) -> int:
+    info: Any = await one.ask("GET", "server_info")
+    info = info if isinstance(info, dict) else {}
+    if (replicas := info.get("dp_size") or 1) != 1:
+        raise DuologueError(
+            f"{one.address} runs {replicas} replicas of its model (--dp-size), which take weights from disk only. "
+            "Start one server for each and a router before them, or sync from disk."
+        )
+    return int(info.get("tp_size") or 1) * int(info.get("pp_size") or 1)
 
 
 def request_body(prompt: list[int], sampling: Sampling, adapter: str | None) -> dict[str, Any]:

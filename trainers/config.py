@@ -11,6 +11,7 @@ from duologue.errors import DuologueError, did_you_mean
 
 LOSS_TYPES = ("dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo", "vespo", "luspo")
 """What TRL 1.16 knows."""
+WEIGHT_SYNCS = ("disk", "distributed")
 _DTYPES = ("auto", "float32", "bfloat16")
 _WHOLE_FROM = {
     "steps": 1,
@@ -79,6 +80,11 @@ class InteractiveConfig:
     engine: str | None = with_help(
         "Who samples: sglang:http://127.0.0.1:30000, a server of the same base; the default is this process.", None
     )
+    weight_sync: str = with_help(
+        "How a server gets new weights: disk (adapters; a folder that it can read too), or distributed (all weights, "
+        "over NCCL or gloo; with --lora-rank 0).",
+        "disk",
+    )
     system_prompt: str | None = with_help("System message of the policy; none by default.", None)
     output: str = with_help("Folder for checkpoints, episodes.jsonl and logs.", "runs/interactive")
     steps: int = with_help("Optimiser steps.", 100)
@@ -125,8 +131,7 @@ class InteractiveConfig:
                 f"micro_batch_size {self.micro_batch_size} does not divide the {self.episodes_per_step} dialogues of a "
                 "step. Choose a divisor."
             )
-        if self.engine is not None:
-            check_engine(self.engine)
+        self._check_engine()
         if self.max_tokens_per_turn > self.max_total_tokens:
             raise DuologueError(
                 f"max_tokens_per_turn {self.max_tokens_per_turn} is over max_total_tokens {self.max_total_tokens}, so "
@@ -134,6 +139,19 @@ class InteractiveConfig:
             )
         if self.loss_type not in LOSS_TYPES:
             raise DuologueError(f"Unknown loss_type {self.loss_type!r}. {did_you_mean(self.loss_type, LOSS_TYPES)}")
+
+    def _check_engine(self) -> None:
+        if self.engine is not None:
+            check_engine(self.engine)
+        if self.weight_sync not in WEIGHT_SYNCS:
+            raise DuologueError(
+                f"Unknown weight_sync {self.weight_sync!r}. {did_you_mean(self.weight_sync, WEIGHT_SYNCS)}"
+            )
+        if self.weight_sync != "disk" and self.engine is None:
+            raise DuologueError(
+                f"weight_sync {self.weight_sync} is for a server, and this process samples. Name one with engine, or "
+                "leave weight_sync out."
+            )
 
     @property
     def episodes_per_step(self) -> int:

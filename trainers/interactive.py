@@ -24,6 +24,7 @@ from duologue.engines.models import LoadedModel, load_model
 from duologue.engines.spec import make_engine
 from duologue.envs.contexts import LoggedContexts
 from duologue.envs.making import named_errors
+from duologue.errors import DuologueError
 from duologue.trainers.adapters import lora_config
 from duologue.trainers.agents import Limits, TokenAgent, hash_seed
 from duologue.trainers.config import InteractiveConfig
@@ -40,8 +41,8 @@ from duologue.trainers.processes import (
 from duologue.trainers.progress import MetricsLog, ProgressLine, quiet_console
 from duologue.trainers.rollout import Rollout, Start
 from duologue.trainers.run_folder import claim, how_to_go_on, step_of, written_aside
-from duologue.trainers.served import ServedPolicy
-from duologue.trainers.sharding import check_sharding, sharded, whole_weights
+from duologue.trainers.served import ByDisk, ByNetwork, ServedPolicy
+from duologue.trainers.sharding import check_sharding, sharded, whole_state, whole_weights
 from duologue.trainers.trl_config import grpo_config
 from duologue.trainers.trl_vllm import TRLvLLM
 from duologue.types import Episode
@@ -190,7 +191,14 @@ class InteractiveTrainer:
         def save(folder: Path) -> None:
             self.trainer.save_model(str(folder), _internal_call=True)  # gathers what is sharded; uploads nothing
 
-        return ServedPolicy(make_engine(address), save, self.output / "served")
+        if self.config.weight_sync == "disk":
+            return ServedPolicy(make_engine(address), ByDisk(save, self.output / "served"))
+        if hasattr(self.trainer.accelerator.unwrap_model(self.trainer.model), "peft_config"):
+            raise DuologueError(
+                f"weight_sync {self.config.weight_sync} sends all weights, and this policy trains an adapter. Set "
+                "lora_rank to 0 with a model without adapter, or sync the adapter from disk."
+            )
+        return ServedPolicy(make_engine(address), ByNetwork(lambda: whole_state(self.trainer)))
 
     def _trainer(self, callbacks: Sequence[TrainerCallback]) -> DialogueGRPOTrainer:
         config = self.config

@@ -4,35 +4,102 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from duologue.engines.base import Completion, Sampling
 from duologue.engines.sglang import ServedWeights, SGLangEngine
 from duologue.errors import DuologueError
 from duologue.trainers.processes import first_alone, process_index, together
 
+if TYPE_CHECKING:
+    import torch
+
+
+class Carrier(Protocol):
+    """Takes a policy's weights from where it trains to where it samples."""
+
+    def gather(self, version: int) -> None:
+        """Bring the whole weights together; called on every process."""
+
+    def send(self, engine: SGLangEngine, version: int) -> None:
+        """Have the server sample from them; called on the first process, after ``gather``."""
+
+
+class ByDisk:
+    """Writes the policy to a folder that the server reads: its adapter if it has one, else all weights."""
+
+    def __init__(self, save: Callable[[Path], None], folder: Path) -> None:
+        """Choose the way.
+
+        Args:
+            save: writes the whole policy, or its adapter, to a folder; called on every process, and there on the first.
+            folder: for the policy of the last step.
+        """
+        self.save = save
+        self.folder = folder
+
+    def gather(self, version: int) -> None:
+        """Write the folder of a step."""
+        target = self._target(version)
+        if process_index() == 0:
+            shutil.rmtree(target, ignore_errors=True)  # what another run may have left there
+        self.save(target)
+
+    def send(self, engine: SGLangEngine, version: int) -> None:
+        """Have the server load it, and remove those of earlier steps."""
+        target = self._target(version)
+        if (target / "adapter_config.json").is_file():
+            engine.sync_adapter(target, version)
+        else:
+            engine.sync_weights(target, version)
+        for folder in self.folder.glob("step-*"):
+            if folder != target:
+                shutil.rmtree(folder)
+
+    def _target(self, version: int) -> Path:
+        return self.folder / f"step-{version}"
+
+
+class ByNetwork:
+    """Sends all weights from memory to memory, over NCCL between GPUs, else over gloo."""
+
+    def __init__(self, whole: Callable[[], Mapping[str, torch.Tensor]]) -> None:
+        """Choose the way.
+
+        Args:
+            whole: brings the whole weights together; called on every process.
+        """
+        self.whole = whole
+        self._weights: Mapping[str, torch.Tensor] = {}
+
+    def gather(self, version: int) -> None:
+        """Bring them together."""
+        self._weights = self.whole()
+
+    def send(self, engine: SGLangEngine, version: int) -> None:
+        """Send them."""
+        engine.sync_tensors(self._weights, version)
+
 
 class ServedPolicy:
     """An ``Engine`` whose weights are a model's that trains here.
 
-    Setting ``version`` writes the policy to a folder and has the server load it: the adapter if the model has one,
-    else all weights. The server must serve the same base model and be able to read the folder. Several processes set it
-    at the same time: sharded weights are gathered by all, the first sends them, the others follow; each asks for its
-    own dialogues.
+    Setting ``version`` has the server sample from the weights of now. The server must serve the same base model.
+    Several processes set it at the same time: sharded weights are gathered by all, the first sends them, the others
+    follow; each asks for its own dialogues.
     """
 
-    def __init__(self, engine: SGLangEngine, save: Callable[[Path], None], folder: Path) -> None:
+    def __init__(self, engine: SGLangEngine, carrier: Carrier) -> None:
         """Pair a model with the server that samples for it.
 
         Args:
             engine: of the server.
-            save: writes the whole policy, or its adapter, to a folder; called on every process, and there on the first.
-            folder: for the policy of the last step.
+            carrier: how its weights get there.
         """
         self.engine = engine
-        self.save = save
-        self.folder = folder
+        self.carrier = carrier
         self._version: int | None = None
 
     @property
@@ -53,26 +120,14 @@ class ServedPolicy:
     def version(self, version: int) -> None:
         if version == self._version:
             return
-        target = self.folder / f"step-{version}"
-        together(lambda: self._written(target))
-        weights = first_alone(lambda: self._sent(target, version))
+        together(lambda: self.carrier.gather(version))
+        weights = first_alone(lambda: self._sent(version))
         assert weights
         self.engine.follow(weights)
         self._version = version
 
-    def _written(self, target: Path) -> None:
-        if process_index() == 0:
-            shutil.rmtree(target, ignore_errors=True)  # what another run may have left there
-        self.save(target)
-
-    def _sent(self, target: Path, version: int) -> ServedWeights:
-        if (target / "adapter_config.json").is_file():
-            self.engine.sync_adapter(target, version)
-        else:
-            self.engine.sync_weights(target, version)
-        for folder in self.folder.glob("step-*"):
-            if folder != target:
-                shutil.rmtree(folder)
+    def _sent(self, version: int) -> ServedWeights:
+        self.carrier.send(self.engine, version)
         return self.engine.weights
 
     def release(self) -> None:

@@ -11,9 +11,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duologue.errors import DuologueError
+
+if TYPE_CHECKING:
+    import torch
 
 
 def sharded() -> bool:
@@ -65,6 +68,17 @@ def whole_weights(trainer: Any) -> Iterator[None]:
             yield
     else:
         yield
+
+
+def whole_state(trainer: Any) -> dict[str, torch.Tensor]:
+    """Return all weights by name, each once; where they are sharded, all processes must call, and the first gets them.
+
+    Args:
+        trainer: TRL's trainer, prepared for training.
+    """
+    state: dict[str, torch.Tensor] = trainer.accelerator.get_state_dict(trainer.model_wrapped)
+    tied = getattr(trainer.accelerator.unwrap_model(trainer.model), "all_tied_weights_keys", None) or {}
+    return {name: tensor for name, tensor in (state or {}).items() if name not in tied}
 
 
 @contextmanager

@@ -69,6 +69,7 @@ class StandIn:
         self.original_logprobs = False  # as with SGLANG_RETURN_ORIGINAL_LOGPROB
         self.seconds = 0.0  # that each answer takes
         self.workers: list[dict[str, Any]] | None = None  # as a router knows them; it samples as one of them here
+        self.info: dict[str, int] | None = None  # how many processes and replicas it says to run
         self.lock = threading.Lock()
         self.port = 0
         self.errors: list[BaseException] = []
@@ -110,6 +111,8 @@ class StandIn:
             return 200, {**info, "weight_version": self.label}
         if path == "/v1/models":
             return 200, {"object": "list", "data": [{"id": "models/tiny", "max_model_len": self.context}]}
+        if path == "/server_info" and self.info is not None:
+            return 200, self.info
         return 404, {"detail": "Not Found"}
 
     def post(self, path: str, body: dict[str, Any]) -> tuple[int, Any]:

@@ -17,7 +17,7 @@ from duologue.trainers.config import InteractiveConfig
 from duologue.trainers.conversation import Conversation
 from duologue.trainers.interactive import InteractiveTrainer
 from duologue.trainers.rollout import Rollout, Start
-from duologue.trainers.served import ServedPolicy
+from duologue.trainers.served import ByDisk, ServedPolicy
 from duologue.types import Message, StopReason
 from tests.engines.sglang_standin import StandIn
 
@@ -143,11 +143,27 @@ def test_what_is_no_engine(settings: Callable[..., InteractiveConfig], engine: s
         settings(engine=engine)
 
 
+@pytest.mark.parametrize(
+    ("sync", "engine", "message"),
+    [
+        ("distributd", "sglang:http://127.0.0.1:1", r"Unknown weight_sync 'distributd'\. Did you mean 'distributed'\?"),
+        ("distributed", None, r"this process samples\. Name one with engine, or leave weight_sync out\.$"),
+    ],
+)
+def test_weights_that_cannot_go_over(
+    settings: Callable[..., InteractiveConfig], sync: str, engine: str | None, message: str
+) -> None:
+    with pytest.raises(DuologueError, match=message):
+        settings(engine=engine, weight_sync=sync)
+
+
 def test_the_same_version_is_sent_once(server: StandIn, load: Any, tmp_path: Path) -> None:
     model = load().model
     (tmp_path / "step-0").mkdir()
     (tmp_path / "step-0" / "adapter_config.json").write_text("{}")  # of another run, whose policy was an adapter
-    policy = ServedPolicy(make_engine(f"sglang:{server.url}"), lambda to: model.save_pretrained(str(to)), tmp_path)
+    policy = ServedPolicy(
+        make_engine(f"sglang:{server.url}"), ByDisk(lambda to: model.save_pretrained(str(to)), tmp_path)
+    )
     assert (policy.version, policy.context_length) == (0, 128)
     for version in (0, 0, 3, 3):
         policy.version = version

@@ -1,0 +1,135 @@
+"""Weights over a network, as far as that goes without a server that takes them (``tests/servers`` has one)."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import torch
+
+from duologue.engines import SGLangEngine
+from duologue.engines.sglang_broadcast import _beside
+from duologue.engines.weight_group import WeightGroup, buckets, described
+from duologue.errors import DuologueError
+from tests.engines.sglang_standin import StandIn, on_loopback, standin
+
+WEIGHTS = {"a": torch.zeros(3, 5), "b": torch.zeros(4, dtype=torch.bfloat16), "c": torch.zeros(()), "d": torch.zeros(9)}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    on_loopback(monkeypatch)
+    with standin() as running:
+        yield running
+
+
+@pytest.mark.parametrize(("size", "parts"), [(1, ["a", "b", "c", "d"]), (70, ["ab", "cd"]), (10**6, ["abcd"])])
+def test_buckets_hold_every_tensor_once_in_order(size: int, parts: list[str]) -> None:
+    found = list(buckets(WEIGHTS, size))
+    assert ["".join(name for name, _ in part) for part in found] == parts
+    assert all(tensor is WEIGHTS[name] for part in found for name, tensor in part)
+    assert list(buckets({}, size)) == []
+
+
+def test_a_server_is_told_what_comes() -> None:
+    assert described(list(WEIGHTS.items())[:3]) == {
+        "names": ["a", "b", "c"],
+        "dtypes": ["float32", "bfloat16", "float32"],
+        "shapes": [[3, 5], [4], []],
+    }
+
+
+def test_a_server_that_knows_nothing_of_groups(server: StandIn) -> None:
+    """It says so at once, though this process waits for it in another thread; the last weights stay."""
+    server.info = {"tp_size": 1}
+    engine = SGLangEngine(server.url)
+    with pytest.raises(DuologueError, match=r"answered 404: 'Not Found'.*server's log\.$"):
+        engine.sync_tensors(WEIGHTS, 1)
+    assert engine.version == 0
+
+
+def test_replicas_take_weights_from_disk(server: StandIn) -> None:
+    server.info = {"tp_size": 1, "dp_size": 2}
+    with pytest.raises(DuologueError, match=r"runs 2 replicas .*router before them, or sync from disk\.$"):
+        SGLangEngine(server.url).sync_tensors(WEIGHTS, 1)
+
+
+class Broken(WeightGroup):
+    def __init__(self) -> None:
+        self.host, self.port, self.closed = "10.0.0.1", 1234, 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+async def _never() -> None:
+    await asyncio.sleep(1000)
+
+
+async def _refused() -> None:
+    raise DuologueError("it said no")
+
+
+def _fails() -> None:
+    raise RuntimeError("connection closed by peer")
+
+
+@pytest.mark.parametrize(
+    ("work", "orders", "reason"),
+    [
+        (_fails, [_never], r"did not meet this process at 10\.0\.0\.1:1234 .*closed by peer.* or sync from disk\.$"),
+        (_fails, [_refused], "it said no"),
+        (lambda: time.sleep(1), [_refused, _never], "it said no"),
+    ],
+)
+def test_who_fails_leaves_nobody_waiting(
+    work: Any, orders: list[Any], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duologue.engines.sglang_broadcast._LAST_WORDS", 0.1)
+    group = Broken()
+
+    async def run() -> None:
+        await _beside(group, work, [order() for order in orders])
+        raise AssertionError("it must fail")
+
+    with pytest.raises(DuologueError, match=reason):
+        asyncio.run(run())
+    assert group.closed == 1
+
+
+def test_both_sides_are_waited_for() -> None:
+    done = []
+
+    async def slow() -> None:
+        await asyncio.sleep(0.05)
+        done.append("order")
+
+    asyncio.run(_beside(Broken(), lambda: done.append("work"), [slow()]))
+    assert sorted(done) == ["order", "work"]
+
+
+def test_a_server_that_is_not_there() -> None:
+    with pytest.raises(DuologueError, match=r"cannot be reached .*Start the server, or check the URL\.$"):
+        WeightGroup(httpx.URL("http://127.0.0.1:9"), 1, torch.device("cpu"), 1.0)
+
+
+ENDS = """
+import sys, torch
+from duologue.engines import SGLangEngine
+engine = SGLangEngine(sys.argv[1])
+try:
+    engine.sync_tensors({"a": torch.zeros(3)}, 1)
+except Exception as error:
+    print(type(error).__name__)
+"""
+
+
+@pytest.mark.slow
+def test_a_process_ends_though_nobody_came(server: StandIn) -> None:
+    server.info = {"tp_size": 1}
+    done = subprocess.run([sys.executable, "-c", ENDS, server.url], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.strip()) == (0, "RefusedError"), done.stderr
