@@ -46,6 +46,14 @@ class GarbledError(ValueError):
     """An answer that cannot be used: half of it, none of it, or of a form that was not asked for."""
 
 
+class NotYetError(ValueError):
+    """An answer that says in its own way that a server is not ready."""
+
+    def __init__(self, what: str, fix: str) -> None:
+        super().__init__(what)
+        self.fix = fix
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """How patient a client is."""
@@ -146,7 +154,8 @@ class HttpClient:
             method: GET or POST.
             path: relative to the base address.
             body: what to send; every attempt may send something else.
-            read: makes the result out of a response of status 200, or raises ``GarbledError`` or ``ValueError``.
+            read: makes the result out of a response of status 200, or raises ``GarbledError``, ``NotYetError``
+                or ``ValueError``.
             headers: further headers.
             retries: instead of the policy's.
             timeout: in seconds, instead of the policy's.
@@ -213,6 +222,8 @@ class HttpClient:
             raise self._refusal(response.status_code, f"{self.address} {said}.")
         try:
             return read(response)
+        except NotYetError as error:
+            return _Failure(str(error), error.fix)
         except GarbledError as error:
             return _Failure(f"sent an answer that cannot be used: {self.quote(str(error))}", self.advice)
         except ValueError:

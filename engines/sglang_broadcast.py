@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duologue.engines.sglang_server import SGLangServer
-from duologue.engines.weight_group import WeightGroup, buckets, described
+from duologue.engines.weight_group import GroupError, WeightGroup, buckets, described
 from duologue.errors import DuologueError
 
 if TYPE_CHECKING:
@@ -109,12 +109,12 @@ async def _beside(group: WeightGroup, work: Callable[[], None], orders: list[Cor
     if not errors:
         return
     await asyncio.to_thread(group.close)
-    if pending and not any(map(_is_told, errors)):  # a server that is alone now says what it met
+    if pending and all(isinstance(error, GroupError) for error in errors):  # a server alone says what it met
         done, pending = await asyncio.wait(pending, timeout=_LAST_WORDS)
         errors += [error for task in done if (error := task.exception())]
     for task in pending:
         task.cancel()
-    raise _reason(errors, group)
+    raise min(errors, key=lambda error: isinstance(error, GroupError))  # a server's own words, if there are any
 
 
 async def _in_thread(work: Callable[[], None]) -> None:
@@ -132,18 +132,3 @@ async def _in_thread(work: Callable[[], None]) -> None:
 
     threading.Thread(target=run, name="duologue-weights", daemon=True).start()
     await asyncio.wrap_future(ended)
-
-
-def _is_told(error: BaseException) -> bool:
-    """Return True for an error that says what happened, which torch's broken connections do not."""
-    return isinstance(error, DuologueError) or not isinstance(error, RuntimeError)
-
-
-def _reason(errors: list[BaseException], group: WeightGroup) -> BaseException:
-    """Return what to raise: a server's own words, if there are any."""
-    if told := [error for error in errors if _is_told(error)]:
-        return told[0]
-    return DuologueError(
-        f"The servers did not meet this process at {group.host}:{group.port} for new weights ({errors[0]}). Let them "
-        "reach it there, or sync from disk."
-    )

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from duologue.engines.base import Sampling
-from duologue.engines.http import HttpClient, Policy, RefusedError, base_url
+from duologue.engines.http import HttpClient, NotYetError, Policy, RefusedError, base_url
 from duologue.engines.sglang_answer import Answer, read_answer
 from duologue.errors import DuologueError
 
@@ -46,23 +46,16 @@ class SGLangServer:
         """Return who samples: the workers of a router that are up, or this server alone; arguments as in ``ask``.
 
         Raises:
-            DuologueError: if none is up.
+            DuologueError: if none comes up.
         """
         if not self._is_router:
             return [self.http]
         try:
-            told: Any = await self.http.ask("GET", "workers", retries=retries, timeout=timeout)
+            urls = await self.http.ask("GET", "workers", read=_workers_up, retries=retries, timeout=timeout)
         except RefusedError:
-            told = None
-        rows = told.get("workers") if isinstance(told, dict) else None
-        if not isinstance(rows, list):
-            self._is_router = False
-            return [self.http]
-        known = [row for row in rows if isinstance(row, dict) and isinstance(row.get("url"), str)]
-        up = [self._client(row["url"]) for row in known if row.get("is_healthy", True)]
-        if not up:
-            raise DuologueError(f"{self.address} is a router, and no worker of it is up. Start its servers, or wait.")
-        return up
+            urls = None
+        self._is_router = urls is not None
+        return [self.http] if urls is None else [self._client(url) for url in urls]
 
     def _client(self, url: str) -> HttpClient:
         if url not in self._clients:
@@ -225,6 +218,22 @@ def request_body(prompt: list[int], sampling: Sampling, adapter: str | None) -> 
     plain |= {"frequency_penalty": 0.0, "presence_penalty": 0.0}
     body: dict[str, Any] = {"input_ids": prompt, "sampling_params": chosen | plain, "return_logprob": True}
     return body | ({"lora_path": adapter} if adapter else {})
+
+
+def _workers_up(response: httpx.Response) -> list[str] | None:
+    """Return the addresses of a router's workers that are up, or None if it lists none because it is no router.
+
+    Raises:
+        NotYetError: if none is up, as while they register.
+    """
+    told = response.json()
+    rows = told.get("workers") if isinstance(told, dict) else None
+    if not isinstance(rows, list):
+        return None
+    known = [row for row in rows if isinstance(row, dict) and isinstance(row.get("url"), str)]
+    if up := [row["url"] for row in known if row.get("is_healthy", True)]:
+        return up
+    raise NotYetError("is a router, and no worker of it is up", "Start its servers, or wait.")
 
 
 def _nothing(response: httpx.Response) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _BUCKET = 512 * 2**20
 """Bytes that travel at a time: a server makes room for them beside the weights that it has."""
+
+
+class GroupError(DuologueError):
+    """Not all who should be in a group came, or stayed."""
 
 
 class WeightGroup:
@@ -53,22 +57,20 @@ class WeightGroup:
         self._group: Any = None
 
     def join(self) -> None:
-        """Wait until all others have joined."""
-        from torch.distributed import distributed_c10d as c10d
+        """Wait until all others have joined.
 
-        name: Any = self.name
-        store, backend = c10d.PrefixStore(self.name, self._store), c10d.Backend(self.backend)
-        self._group, _ = c10d._new_process_group_helper(  # torch has no public way to a group beside the default one
-            self.size, 0, [], backend, store, name, timeout=self._timeout
-        )
-        c10d._world.pg_group_ranks[self._group] = {i: i for i in range(self.size)}
+        Raises:
+            GroupError: if they do not.
+        """
+        self._together(self._joined)
 
     def send(self, tensors: Named) -> None:
-        """Send tensors to all others, who must be waiting for just these; return when they are on their way."""
-        from torch.distributed import broadcast
+        """Send tensors to all others, who must be waiting for just these; return when they are on their way.
 
-        for _, tensor in tensors:
-            broadcast(tensor.detach().to(self._device).contiguous(), src=0, group=self._group)
+        Raises:
+            GroupError: if one of them is gone.
+        """
+        self._together(lambda: self._sent(tensors))
 
     def close(self) -> None:
         """Leave the group; who still waits in it is released with an error."""
@@ -79,6 +81,33 @@ class WeightGroup:
                 self._group.abort()
             c10d.destroy_process_group(self._group)
             self._group = None
+
+    def _together(self, work: Callable[[], None]) -> None:
+        try:
+            return work()
+        except RuntimeError as error:
+            reason = str(error)
+        # Raised here, without the first error: that one's frames would keep the group, and its connections, alive.
+        raise GroupError(
+            f"The servers did not meet this process at {self.host}:{self.port} for new weights ({reason}). Let them "
+            "reach it there, or sync from disk."
+        )
+
+    def _joined(self) -> None:
+        from torch.distributed import distributed_c10d as c10d
+
+        name: Any = self.name
+        store, backend = c10d.PrefixStore(self.name, self._store), c10d.Backend(self.backend)
+        self._group, _ = c10d._new_process_group_helper(  # torch has no public way to a group beside the default one
+            self.size, 0, [], backend, store, name, timeout=self._timeout
+        )
+        c10d._world.pg_group_ranks[self._group] = {i: i for i in range(self.size)}
+
+    def _sent(self, tensors: Named) -> None:
+        from torch.distributed import broadcast
+
+        for _, tensor in tensors:
+            broadcast(tensor.detach().to(self._device).contiguous(), src=0, group=self._group)
 
 
 def buckets(weights: Mapping[str, torch.Tensor], size: int = _BUCKET) -> Iterator[Named]:

@@ -1,6 +1,7 @@
 """SGLangEngine against a stand-in that speaks SGLang's protocol on this machine."""
 
 import math
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -210,9 +211,14 @@ def test_what_a_router_does_not_pass_on_goes_to_each_of_its_workers(
         assert server.label == second.label == engine.weights.label
         assert server.calls.count("/flush_cache") == second.calls.count("/flush_cache") == 2
         assert not gone.calls
-        server.workers = []
-        with pytest.raises(DuologueError, match=r"no worker of it is up\. Start its servers, or wait\.$"):
-            engine.sync_adapter(adapter, 4)
+
+
+def test_a_router_whose_workers_still_register_is_waited_for(server: StandIn) -> None:
+    server.workers = []
+    with pytest.raises(DuologueError, match=r"no worker of it is up after 2 attempts\. Start its servers, or wait\.$"):
+        SGLangEngine(server.url, retries=1)
+    threading.Timer(0.2, lambda: setattr(server, "workers", [{"url": server.url}])).start()
+    assert SGLangEngine(server.url).context_length == server.context
 
 
 def test_a_server_alone_is_asked_once_whether_it_is_a_router(server: StandIn, adapter: Path) -> None:

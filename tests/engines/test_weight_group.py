@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ import torch
 
 from duologue.engines import SGLangEngine
 from duologue.engines.sglang_broadcast import _beside
-from duologue.engines.weight_group import WeightGroup, buckets, described
+from duologue.engines.weight_group import GroupError, WeightGroup, buckets, described
 from duologue.errors import DuologueError
 from tests.engines.sglang_standin import StandIn, on_loopback, standin
 
@@ -60,7 +61,7 @@ def test_replicas_take_weights_from_disk(server: StandIn) -> None:
 
 class Broken(WeightGroup):
     def __init__(self) -> None:
-        self.host, self.port, self.closed = "10.0.0.1", 1234, 0
+        self.closed = 0
 
     def close(self) -> None:
         self.closed += 1
@@ -75,13 +76,13 @@ async def _refused() -> None:
 
 
 def _fails() -> None:
-    raise RuntimeError("connection closed by peer")
+    raise GroupError("not all came")
 
 
 @pytest.mark.parametrize(
     ("work", "orders", "reason"),
     [
-        (_fails, [_never], r"did not meet this process at 10\.0\.0\.1:1234 .*closed by peer.* or sync from disk\.$"),
+        (_fails, [_never], "not all came"),
         (_fails, [_refused], "it said no"),
         (lambda: time.sleep(1), [_refused, _never], "it said no"),
     ],
@@ -115,6 +116,65 @@ def test_both_sides_are_waited_for() -> None:
 def test_a_server_that_is_not_there() -> None:
     with pytest.raises(DuologueError, match=r"cannot be reached .*Start the server, or check the URL\.$"):
         WeightGroup(httpx.URL("http://127.0.0.1:9"), 1, torch.device("cpu"), 1.0)
+
+
+WAITS = """
+import sys, time, torch
+from datetime import timedelta
+from torch.distributed import TCPStore, broadcast, distributed_c10d as c10d
+name, port, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+store = c10d.PrefixStore(name, TCPStore("127.0.0.1", port, size, is_master=False))
+group, _ = c10d._new_process_group_helper(size, 1, [], c10d.Backend("gloo"), store, name, timeout=timedelta(seconds=60))
+c10d._world.pg_group_ranks[group] = {i: i for i in range(size)}
+tensor = torch.zeros(3)
+broadcast(tensor, src=0, group=group)
+print(tensor.tolist(), flush=True)
+try:
+    broadcast(tensor, src=0, group=group)
+except RuntimeError:
+    print("released", flush=True)
+time.sleep(60)
+"""
+"""Another process of a group, which gets one tensor and waits for the next."""
+
+
+@pytest.fixture
+def other(server: StandIn) -> Iterator[tuple[WeightGroup, "subprocess.Popen[str]"]]:
+    group = WeightGroup(httpx.URL(server.url), 1, torch.device("cpu"), 60.0)
+    told = [sys.executable, "-c", WAITS, group.name, str(group.port), "2"]
+    process = subprocess.Popen(told, stdout=subprocess.PIPE, text=True)
+    try:
+        group.join()
+        yield group, process
+    finally:
+        group.close()
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.slow
+def test_who_waits_is_released_when_the_group_is_closed(other: tuple[WeightGroup, "subprocess.Popen[str]"]) -> None:
+    group, process = other
+    assert process.stdout
+    group.send([("a", torch.tensor([1.0, 2.0, 3.0]))])
+    assert process.stdout.readline() == "[1.0, 2.0, 3.0]\n"
+    group.close()
+    assert process.stdout.readline() == "released\n"
+
+
+@pytest.mark.slow
+def test_who_is_gone_is_noticed(other: tuple[WeightGroup, "subprocess.Popen[str]"]) -> None:
+    """The error holds nothing that would keep the group's connections open."""
+    group, process = other
+    process.kill()
+    process.wait()
+    message = rf"meet this process at 127\.0\.0\.1:{group.port} .* or sync from disk\.$"
+    with pytest.raises(GroupError, match=message) as met:
+        group.send([("a", torch.zeros(2**22))] * 4)
+    assert met.value.__context__ is None
+    held = weakref.ref(group._group)
+    group.close()
+    assert held() is None
 
 
 ENDS = """
