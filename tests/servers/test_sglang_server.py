@@ -9,10 +9,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
 
+from duologue.disk import DiskFullError
 from duologue.engines import Completion, RowsError, Sampling, SGLangEngine, load_model
 from duologue.engines.models import without_bars
 from duologue.envs.tasks.lists import TaskList
@@ -285,6 +287,37 @@ def test_a_trainer_that_is_killed_goes_on(sglang_server: SGLangProcess, served_m
     metrics = written(tmp_path, "metrics.jsonl")
     assert [row["step"] for row in metrics] == [1, 2, 3]
     assert max(row["sampling/logp_difference"] for row in metrics) < 1e-4
+
+
+def test_a_full_disk_costs_a_step_and_no_adapter_stays(
+    sglang_server: SGLangProcess, user_folder: Path, trainer: Make, small_disk: Any
+) -> None:
+    """At ever later files, the adapters that the server is to read among them; then the same command ends the run."""
+    user = CalibratedUser(user_folder, "MathChat", dtype="float32", device="cpu")
+    output = small_disk.folder / "run"
+
+    def make() -> InteractiveTrainer:
+        return trainer(user, engine=f"sglang:{sglang_server.url}", output=str(output), save_steps=1)
+
+    said, room = [], 0
+    while room < 4_000_000:
+        try:
+            with small_disk.full(room):
+                make().train()
+            break
+        except DiskFullError as error:
+            said.append(str(error))
+            room += 30_000 if small_disk.own else 10_000
+    assert len(said) > 2
+    ends = ("checkpoint yet (save_steps makes some).", *(f"step {n}." for n in range(4)))
+    assert all(text.endswith(ends) for text in said)
+    assert (output / "final" / "adapter_config.json").is_file()
+    rows = [json.loads(line) for line in (output / "episodes.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows] == [step for step in range(3) for _ in range(8)]
+    assert all(span["policy_version"] == row["step"] for row in rows for span in row["spans"])
+    assert all(row["reward"] is not None and row["error"] is None for row in rows)
+    listed = httpx.get(f"{sglang_server.url}/v1/models").json()["data"]
+    assert not [row["id"] for row in listed if "duologue" in row["id"]]
 
 
 def kill_and_start(server: SGLangProcess) -> None:
