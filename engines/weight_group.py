@@ -51,9 +51,19 @@ class WeightGroup:
         self.size = others + 1
         self._device = device
         self._timeout = timedelta(seconds=timeout)
-        # Made here and not by a "rendezvous", which under a launcher asks that one's store, where no server is.
-        self._store = TCPStore(self.host, 0, self.size, is_master=True, timeout=self._timeout, wait_for_workers=False)
-        self.port = self._store.port
+        # Made here and not by a "rendezvous", which under a launcher asks that one's store, where no server is. By
+        # itself it would listen on every interface.
+        listening = socket.create_server((self.host, 0), family=socket.AF_INET6 if ":" in self.host else socket.AF_INET)
+        self.port: int = listening.getsockname()[1]
+        self._store = TCPStore(
+            self.host,
+            self.port,
+            self.size,
+            is_master=True,
+            timeout=self._timeout,
+            wait_for_workers=False,
+            master_listen_fd=listening.detach(),
+        )
         self._group: Any = None
 
     def join(self) -> None:

@@ -1,6 +1,7 @@
 """Weights over a network, as far as that goes without a server that takes them (``tests/servers`` has one)."""
 
 import asyncio
+import socket
 import subprocess
 import sys
 import time
@@ -150,6 +151,22 @@ def other(server: StandIn) -> Iterator[tuple[WeightGroup, "subprocess.Popen[str]
         group.close()
         process.kill()
         process.communicate()
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_it_listens_where_the_server_reaches_it_and_nowhere_else(family: socket.AddressFamily) -> None:
+    host, other = ("127.0.0.1", "127.0.0.2") if family == socket.AF_INET else ("::1", "127.0.0.1")
+    try:
+        running = socket.create_server((host, 0), family=family)
+    except OSError as error:
+        pytest.skip(f"This machine has no {host}: {error}")
+    with running:
+        address = httpx.URL(scheme="http", host=host, port=running.getsockname()[1])
+        group = WeightGroup(address, 1, torch.device("cpu"), 1.0)
+        assert group.host == host
+        socket.create_connection((host, group.port), timeout=5).close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((other, group.port), timeout=5)
 
 
 @pytest.mark.slow
