@@ -234,6 +234,16 @@ class SGLangEngine:
         if self.weights.adapter and self.weights.is_ours:
             self._http.one(self._server.unload_adapter(self.weights.adapter))
 
+    def end_broadcast(self) -> None:
+        """Hold the tensors of ``sync_tensors`` no longer, and end the group in which they went over.
+
+        The server keeps the weights; if it is restarted, it is not given them again.
+
+        Raises:
+            DuologueError: if the server does not answer.
+        """
+        self._http.one(self._broadcast.close())
+
     def flush(self) -> None:
         """Have the server forget cached keys and values.
 

@@ -53,6 +53,17 @@ class Broadcast:
         assert self.label is not None
         await self._sent(self.label)
 
+    async def close(self) -> None:
+        """Leave the group, have the servers leave it, and hold no weights any more.
+
+        Raises:
+            DuologueError: if a server does not answer; all else is done nevertheless.
+        """
+        group, self._weights, self.label = self._group, {}, None
+        if group:
+            await self._leave()
+            await self._server.leave_group(group.name)
+
     async def _sent(self, label: str) -> None:
         if self._group:
             try:

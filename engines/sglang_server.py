@@ -144,6 +144,13 @@ class SGLangServer:
         """Have one server's processes join a process group; it answers when all others have."""
         await _ordered(one, "init_weights_update_group", group, retries=0)
 
+    async def leave_group(self, name: str) -> None:
+        """Have all servers' processes leave a process group. Tried once: nothing but room hangs on it."""
+        body = {"group_name": name}
+        await self._order(
+            "destroy_weights_update_group", body, done_if="does not exist", retries=0, timeout=_UNLOAD_TIMEOUT
+        )
+
     async def begin_update(self) -> None:
         """Announce new weights; an update that somebody began and never ended is ended first."""
         await self._order("end_weight_update", {}, done_if="no weight-update session", retries=0)

@@ -80,7 +80,8 @@ class ByNetwork:
 
     def send(self, engine: SGLangEngine, version: int) -> None:
         """Send them."""
-        engine.sync_tensors(self._weights, version)
+        weights, self._weights = self._weights, {}
+        engine.sync_tensors(weights, version)
 
 
 class ServedPolicy:
@@ -131,17 +132,18 @@ class ServedPolicy:
         return self.engine.weights
 
     def release(self) -> None:
-        """Have the server drop the adapter that it was given last; the next ``version`` sends it again.
+        """Leave nothing of the run on the server but whole weights: no adapter, no group; ``version`` sends them again.
 
-        A server that does not is no failure of the run: then a line on standard error says so.
+        A server that does not do so is no failure of the run: then a line on standard error says so.
         """
         self._version = None
         if process_index():
             return
         try:
             self.engine.unload_adapter()
+            self.engine.end_broadcast()
         except DuologueError as error:
-            print(f"The run's adapter may still be on the server: {error}", file=sys.stderr)
+            print(f"Something of the run may still be on the server: {error}", file=sys.stderr)
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: Sampling, stop_ids: Sequence[int], seeds: Sequence[int]

@@ -108,14 +108,17 @@ def test_training_sends_each_step(sglang_server: SGLangProcess, trainer: Make, t
         lora_rank=0,
         learning_rate=0.005,
     )
-    play = made.play
+    play, groups = made.play, []
+    broadcast: Any = made.agent.engine.engine._broadcast  # type: ignore[attr-defined]
 
     def disturbed(rows: Any, step: int, training: bool) -> Any:
         if step == 2:
             made.agent.engine.version = step  # type: ignore[attr-defined]
             sglang_server.signal(signal.SIGKILL)
             sglang_server.start(wait=False)
-        return play(rows, step, training)
+        episodes = play(rows, step, training)
+        groups.append(broadcast._group.name)
+        return episodes
 
     object.__setattr__(made.trainer.options, "play", disturbed)
     made.train()
@@ -126,6 +129,10 @@ def test_training_sends_each_step(sglang_server: SGLangProcess, trainer: Make, t
     metrics = written(tmp_path, "metrics.jsonl")
     assert max(row["sampling/logp_difference"] for row in metrics) < 1e-4
     assert not (tmp_path / "run" / "served").exists()
+    assert groups[0] == groups[1] != groups[2]
+    left = httpx.post(f"{sglang_server.url}/destroy_weights_update_group", json={"group_name": groups[2]})
+    assert "does not exist" in left.text
+    assert (broadcast._group, broadcast._weights) == (None, {})
 
 
 def test_an_adapter_goes_from_disk(sglang_server: SGLangProcess, trainer: Make) -> None:
