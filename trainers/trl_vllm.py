@@ -6,6 +6,7 @@ call cannot do (it has one set of sampling parameters for all rows, and takes eq
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
@@ -91,9 +92,14 @@ class TRLvLLM:
         """Say that this process's dialogues have ended. With tensor parallelism it serves others' until theirs have."""
         self._sampler.leave()
 
-    def _completed(self, ids: Any, logprobs: Any, stop_ids: Sequence[int]) -> Completion:
+    def _completed(self, ids: Any, logprobs: Any, stop_ids: Sequence[int]) -> Completion | DuologueError:
         tokens = tuple(int(token) for token in ids)
-        scores = tuple(min(float(score), 0.0) for score in logprobs)
+        scores = tuple(math.nan if score is None else min(float(score), 0.0) for score in logprobs or ())
+        if not tokens or len(scores) != len(tokens) or any(map(math.isnan, scores)):
+            return DuologueError(
+                f"vLLM gave {len(tokens)} tokens with {len(scores)} log-probabilities, or one that is no number. Look "
+                "into its log."
+            )
         return Completion(tokens, scores, "stop" if tokens[-1] in stop_ids else "length", self.version)
 
 
@@ -188,7 +194,7 @@ class _Server:
             answer = self.client.generate([list(prompt)], generation_kwargs={**parameters, "seed": seed % _SEEDS})
         except Exception as error:  # after TRL's own retries; it costs this dialogue and no other
             return DuologueError(f"The vLLM server gave no completion: {error}. Look into its log.")
-        return answer["completion_ids"][0], [scores[0] for scores in answer["logprobs"][0]]
+        return answer["completion_ids"][0], [scores[0] for scores in (answer["logprobs"] or [()])[0]]
 
 
 def _parameters(sampling: Sampling, stop_ids: Sequence[int]) -> dict[str, Any]:

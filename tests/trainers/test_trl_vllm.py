@@ -174,6 +174,25 @@ def test_a_row_that_a_server_fails_costs_no_other(engine: TransformersEngine) ->
     assert isinstance(failed, DuologueError)
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"completion_ids": [[]], "logprobs": [[]]},
+        {"completion_ids": [[7, 8]], "logprobs": None},
+        {"completion_ids": [[7, 8]], "logprobs": [[[-1.0]]]},
+        {"completion_ids": [[7, 8]], "logprobs": [[[-1.0], [None]]]},  # TRL's word for a NaN
+    ],
+)
+def test_an_answer_without_tokens_or_numbers_costs_no_other(engine: TransformersEngine, broken: dict[str, Any]) -> None:
+    client, whole = Client(engine), Client.generate
+    client.generate = lambda prompts, **more: (  # type: ignore[method-assign]
+        broken if prompts == [PROMPTS[1]] else whole(client, prompts, **more)
+    )
+    with pytest.raises(RowsError, match=r"^1 of 3 .* Look into its log\.$") as caught:
+        TRLvLLM(served(client)).generate(PROMPTS, Sampling(4), STOPS, [1, 2, 3])
+    assert [isinstance(row, DuologueError) for row in caught.value.rows] == [False, True, False]
+
+
 def test_a_server_whose_probabilities_know_no_temperature_is_refused(engine: TransformersEngine) -> None:
     with pytest.raises(DuologueError, match=r"\(raw_logprobs\)\. Start it with --logprobs-mode processed_logprobs\.$"):
         TRLvLLM(served(Client(engine, "raw_logprobs")))
