@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from duologue.types import Message
@@ -49,10 +49,10 @@ class ValuedContext:
         """Return the replies that have a value, with those of one text as one: its continuations are more of them."""
         by_text: dict[str, ValuedReply] = {}
         for reply in self.replies:
-            first = by_text.get(reply.text)
-            rewards = (*first.rewards, *reply.rewards) if first else reply.rewards
-            by_text[reply.text] = ValuedReply(reply.text, first.token_ids if first else reply.token_ids, rewards)
-        return [reply for reply in by_text.values() if reply.scored]
+            if reply.scored:  # one that failed has no tokens to learn
+                first = by_text.get(reply.text, replace(reply, rewards=()))
+                by_text[reply.text] = replace(first, rewards=(*first.rewards, *reply.rewards))
+        return list(by_text.values())
 
     def pair(self) -> PreferencePair | None:
         """Return the best and the worst reply (the first of equals); None if no two differ in value."""

@@ -1,6 +1,7 @@
 """What a reply is worth: the mean of what follows it, over what could be scored."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -194,6 +195,12 @@ def test_values_worked_out_by_hand() -> None:
     row = pair.to_json()
     assert (row["chosen_value"], row["chosen_n"], row["rejected_value"], row["rejected_n"]) == (0.5, 3, 0.375, 2)
     assert ValuedContext.from_json(context.to_json()) == context
+
+
+def test_the_tokens_of_a_reply_that_failed_are_not_learned() -> None:
+    failed, empty = ValuedReply("", (), (None, None)), ValuedReply("", (3,), (1.0, 0.0))
+    [reply] = replace(valued(), replies=(failed, empty)).distinct()
+    assert (reply.token_ids, reply.value) == ((3,), 0.5)
 
 
 def test_ties_and_single_replies_are_counted_and_said() -> None:
