@@ -19,7 +19,8 @@ _FAULTS = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 def read_lines(path: str | Path, make: Make[T], what: str, fix: str) -> list[T]:
     """Return what the lines of a file stand for, an object each.
 
-    Blank lines are left out, as is a last line without its line end: it was cut in writing, or is being written.
+    Blank lines are left out, as is a last line without its line end that holds no whole object: it was cut in writing,
+    or is being written.
 
     Args:
         path: of the file.
@@ -30,8 +31,9 @@ def read_lines(path: str | Path, make: Make[T], what: str, fix: str) -> list[T]:
     Raises:
         DuologueError: for the first line that is none.
     """
-    whole = Path(path).read_bytes().rpartition(b"\n")[0].split(b"\n")
-    return [read_line(path, n, line, make, what, fix) for n, line in enumerate(whole, start=1) if line.strip()]
+    *lines, last = Path(path).read_bytes().split(b"\n")
+    lines += [last] if _is_whole(last) else []
+    return [read_line(path, n, line, make, what, fix) for n, line in enumerate(lines, start=1) if line.strip()]
 
 
 def read_line(path: str | Path, number: int, line: str | bytes, make: Make[T], what: str, fix: str) -> T:
@@ -61,6 +63,13 @@ def drop_cut_line(path: Path) -> None:
     if whole < len(data):
         with path.open("r+b") as file:
             file.truncate(whole)
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        return bool(_object(line))
+    except _FAULTS:
+        return False
 
 
 def _object(text: str | bytes) -> dict[str, Any]:

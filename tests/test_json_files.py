@@ -23,6 +23,15 @@ def test_whole_lines_are_read_and_half_a_last_one_is_not(tmp_path: Path) -> None
     assert read(path) == []
 
 
+def test_a_whole_last_line_needs_no_line_end(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"n": 1}\n{"n": 2}')  # as an editor may leave it
+    assert read(path) == [1, 2]
+    path.write_text('{"n": 1}\n{"m": 2}')
+    with pytest.raises(DuologueError, match=r"^Line 2 of"):
+        read(path)
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
