@@ -71,6 +71,14 @@ def could_leave(turn: Turn) -> bool:
     return bool(turn.history)
 
 
+def stops_with_the_person(talk: Talk) -> Counter[float]:
+    """Return how often the person left too where the user leaves; nothing if nobody knows whether the person ever did.
+
+    Such a dialogue holds only histories at which the person went on, so that every stop in it would count as wrong.
+    """
+    return rate(person_stops, known_stop)(talk) if talk.end_known else Counter()
+
+
 def known_stop(turn: Turn) -> bool:
     """Return True if the user leaves, and it is known whether the person did."""
     return stops(turn) and turn.person_stops is not None

@@ -140,7 +140,7 @@ def _stops() -> list[Measure]:
             unit="share of stops",
             definition="Of the user's stops: the person left there too.",
             direction="higher",
-            count=rate(conduct.person_stops, conduct.known_stop),
+            count=conduct.stops_with_the_person,
         ),
         beside(
             "stop recall",
