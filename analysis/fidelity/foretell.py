@@ -25,7 +25,8 @@ def foretold(simulator: Simulator, dialogues: Sequence[LoggedDialogue]) -> dict[
 
     A calibrated user is scored in its own layout, decisions to leave included. A prompted local model reads its own
     prompt and an empty thought, and is scored on the JSON text of the message up to the quote that ends it; whether it
-    would leave is not scored. Dialogues beyond the model's context are left out and counted.
+    would leave is not scored. Neither is scored on a last message of a log that does not say why it ended. Dialogues
+    beyond the model's context are left out and counted.
 
     Returns:
         ``per_token``, ``by_turn`` and ``bits_per_byte`` as in ``calibration_nll``, ``scored`` (what the tokens are),
@@ -89,7 +90,10 @@ def _prompted(user: PromptedUser, dialogues: Sequence[LoggedDialogue]) -> dict[s
 
 
 def _spoken(dialogue: LoggedDialogue) -> list[int]:
-    return [i for i, m in enumerate(dialogue.messages) if m["role"] == "user" and m["content"].strip()]
+    """Return where the turns stand that a calibrated user is scored on, too (see ``human_turns``)."""
+    from duologue.simulators.calibrated_layout import human_turns
+
+    return [2 * i for i, human in enumerate(human_turns(dialogue)[0]) if human.text]
 
 
 def _prompt_row(user: PromptedUser, chat: Any, dialogue: LoggedDialogue, i: int) -> UserRow:

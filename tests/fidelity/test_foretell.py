@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,18 @@ def test_a_calibrated_user_is_scored_in_its_own_layout(loaded: LoadedModel, tmp_
     assert found["per_token"]["n"] == words + len("go on\n") + len("satisfied\n")
     assert 4 < found["per_token"]["value"] < 7  # log(258) = 5.6
     assert found["left_out"] == 0
+
+
+def test_both_kinds_of_user_are_scored_on_the_same_words(loaded: LoadedModel, tmp_path: Path) -> None:
+    """Whether the last message of a log without an end was a farewell nobody knows, so both leave it out."""
+    CalibrationNote("MathChat", "{{ task.instruction }}", 32, "tiny", "0" * 16, {}).write(tmp_path)
+    users = (CalibratedUser(tmp_path, loaded=loaded), PromptedUser(LocalChat(loaded), "MathChat", template="Write."))
+    for stop in (None, StopReason.USER_SATISFIED):
+        first, second = (foretold(user, [replace(LOG, stop=stop)]) for user in users)
+        assert first is not None
+        assert second is not None
+        words = sum(len(TEXTS[i]) for i in ((0, 2, 4) if stop else (0, 2)))
+        assert first["bits_per_byte"]["n"] == second["bits_per_byte"]["n"] == words
 
 
 def test_a_scripted_user_has_none() -> None:
