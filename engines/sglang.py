@@ -216,8 +216,10 @@ class SGLangEngine:
             version: what completions will carry.
 
         Raises:
-            DuologueError: if the server does not reach this process, or does not take the weights.
+            DuologueError: if there are no tensors, or the server does not reach this process or take the weights.
         """
+        if not tensors:
+            raise DuologueError("There are no tensors to send. Give a model's whole state_dict.")
         label, last = self._next_name(version), self.weights
         self._http.one(self._broadcast.send(tensors, label))
         self.follow(ServedWeights(version, label, None if last.is_ours else last.adapter))

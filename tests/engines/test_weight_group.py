@@ -54,6 +54,13 @@ def test_a_server_that_knows_nothing_of_groups(server: StandIn) -> None:
     assert engine.version == 0
 
 
+def test_no_weights_are_no_update(server: StandIn) -> None:
+    engine = SGLangEngine(server.url)
+    with pytest.raises(DuologueError, match=r"Give a model's whole state_dict\.$"):
+        engine.sync_tensors({}, 1)
+    assert engine.version == 0
+
+
 def test_replicas_take_weights_from_disk(server: StandIn) -> None:
     server.info = {"tp_size": 1, "dp_size": 2}
     with pytest.raises(DuologueError, match=r"runs 2 replicas .*router before them, or sync from disk\.$"):
