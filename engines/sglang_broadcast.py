@@ -115,7 +115,13 @@ async def _beside(group: WeightGroup, work: Callable[[], None], orders: list[Cor
         DuologueError: if one fails; then the group is closed, so that nobody waits for who will not come.
     """
     tasks = [asyncio.create_task(one) for one in (_in_thread(work), *orders)]
-    done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    try:
+        done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    except asyncio.CancelledError:  # an interrupted caller leaves nothing running
+        for task in tasks:
+            task.cancel()
+        await asyncio.to_thread(group.close)
+        raise
     errors = [error for task in done if (error := task.exception())]
     if not errors:
         return

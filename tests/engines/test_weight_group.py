@@ -110,6 +110,26 @@ def test_who_fails_leaves_nobody_waiting(
     assert group.closed == 1
 
 
+def test_who_is_interrupted_leaves_nobody_waiting() -> None:
+    group, released = Broken(), []
+
+    async def order() -> None:
+        try:
+            await _never()
+        finally:
+            released.append("order")
+
+    async def run() -> None:
+        sending = asyncio.create_task(_beside(group, lambda: None, [order()]))
+        await asyncio.sleep(0.05)
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        assert (group.closed, released) == (1, ["order"])  # here: at its end a loop cancels all
+
+    asyncio.run(asyncio.wait_for(run(), 10))
+
+
 def test_both_sides_are_waited_for() -> None:
     done = []
 
