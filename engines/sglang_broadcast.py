@@ -16,6 +16,7 @@ from duologue.errors import DuologueError
 if TYPE_CHECKING:
     import torch
 
+_HERE = ("127.0.0.1", "::1", "localhost")
 _LAST_WORDS = 5.0
 """Seconds that are left to others after one has failed."""
 
@@ -81,8 +82,8 @@ class Broadcast:
         workers = await self._server.processes()
         sizes = [size for _, size in workers]
         device = next(iter(self._weights.values())).device
-        http = self._server.http
-        group = await asyncio.to_thread(WeightGroup, http.base, sum(sizes), device, http.policy.timeout)
+        reached = next((one.base for one, _ in workers if one.base.host not in _HERE), workers[0][0].base)
+        group = await asyncio.to_thread(WeightGroup, reached, sum(sizes), device, self._server.http.policy.timeout)
         told = {"master_address": group.host, "master_port": group.port, "group_name": group.name}
         told |= {"backend": group.backend, "world_size": group.size}
         orders = [

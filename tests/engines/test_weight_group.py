@@ -7,6 +7,7 @@ import sys
 import time
 import weakref
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -14,7 +15,7 @@ import pytest
 import torch
 
 from duologue.engines import SGLangEngine
-from duologue.engines.sglang_broadcast import _beside
+from duologue.engines.sglang_broadcast import Broadcast, _beside
 from duologue.engines.weight_group import GroupError, WeightGroup, buckets, described
 from duologue.errors import DuologueError
 from tests.engines.sglang_standin import StandIn, on_loopback, standin
@@ -65,6 +66,31 @@ def test_replicas_take_weights_from_disk(server: StandIn) -> None:
     server.info = {"tp_size": 1, "dp_size": 2}
     with pytest.raises(DuologueError, match=r"runs 2 replicas .*router before them, or sync from disk\.$"):
         SGLangEngine(server.url).sync_tensors(WEIGHTS, 1)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "meets"),
+    [(["127.0.0.1", "localhost"], "127.0.0.1"), (["localhost", "10.0.0.7", "10.0.0.8"], "10.0.0.7")],
+)
+def test_a_group_meets_where_workers_elsewhere_can_come(
+    hosts: list[str], meets: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the trainer reaches a router, and some of its workers, on loopback."""
+    asked: list[Any] = []
+
+    def meet(reached: httpx.URL, others: int, *_: Any) -> WeightGroup:
+        asked.extend([reached.host, others])
+        raise GroupError("this is enough")
+
+    async def processes() -> list[tuple[Any, int]]:
+        return [(SimpleNamespace(base=httpx.URL(f"http://{host}:30000")), 2) for host in hosts]
+
+    monkeypatch.setattr("duologue.engines.sglang_broadcast.WeightGroup", meet)
+    http = SimpleNamespace(policy=SimpleNamespace(timeout=1.0))
+    server: Any = SimpleNamespace(processes=processes, http=http)
+    with pytest.raises(GroupError):
+        asyncio.run(Broadcast(server).send(WEIGHTS, "v1"))
+    assert asked == [meets, 2 * len(hosts)]
 
 
 class Broken(WeightGroup):
