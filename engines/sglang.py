@@ -240,9 +240,6 @@ class SGLangEngine:
         """Hold the tensors of ``sync_tensors`` no longer, and end the group in which they went over.
 
         The server keeps the weights; if it is restarted, it is not given them again.
-
-        Raises:
-            DuologueError: if the server does not answer.
         """
         self._http.one(self._broadcast.close())
 

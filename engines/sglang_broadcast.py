@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,15 +56,9 @@ class Broadcast:
         await self._sent(self.label)
 
     async def close(self) -> None:
-        """Leave the group, have the servers leave it, and hold no weights any more.
-
-        Raises:
-            DuologueError: if a server does not answer; all else is done nevertheless.
-        """
-        group, self._weights, self.label = self._group, {}, None
-        if group:
-            await self._leave()
-            await self._server.leave_group(group.name)
+        """Leave the group, have the servers leave it, and hold no weights any more."""
+        self._weights, self.label = {}, None
+        await self._leave()
 
     async def _sent(self, label: str) -> None:
         if self._group:
@@ -107,6 +102,8 @@ class Broadcast:
         if self._group:
             group, self._group = self._group, None
             await asyncio.to_thread(group.close)
+            with suppress(DuologueError):  # who does not leave it loses a little room, no more
+                await self._server.leave_group(group.name)
 
 
 async def _beside(group: WeightGroup, work: Callable[[], None], orders: list[Coroutine[Any, Any, None]]) -> None:
