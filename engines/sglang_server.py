@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -142,7 +142,7 @@ class SGLangServer:
 
     async def join_group(self, one: HttpClient, group: Mapping[str, Any]) -> None:
         """Have one server's processes join a process group; it answers when all others have."""
-        await _ordered(one, "init_weights_update_group", group, retries=0)
+        await self._order("init_weights_update_group", group, retries=0, to=[one])
 
     async def leave_group(self, name: str) -> None:
         """Have all servers' processes leave a process group. Tried once: nothing but room hangs on it."""
@@ -169,36 +169,29 @@ class SGLangServer:
         self,
         path: str,
         body: Mapping[str, Any],
+        *,
         done_if: str | None = None,
         retries: int | None = None,
         timeout: float | None = None,
+        to: Sequence[HttpClient] | None = None,
     ) -> None:
-        """Have all who sample do something (see ``_ordered``)."""
-        workers = await self.workers(retries, timeout)
-        await asyncio.gather(*(_ordered(one, path, body, done_if, retries, timeout) for one in workers))
+        """Have ``to``, or all who sample, do something. A refusal that says ``done_if`` means that it was done before.
 
+        The answer to an earlier attempt may have been lost on its way, or it was another worker that lacked it.
+        """
 
-async def _ordered(
-    one: HttpClient,
-    path: str,
-    body: Mapping[str, Any],
-    done_if: str | None = None,
-    retries: int | None = None,
-    timeout: float | None = None,
-) -> None:
-    """Have a server do something. A refusal that says ``done_if`` means that it was done before.
+        async def ordered(one: HttpClient) -> None:
+            try:
+                answer: Any = await one.ask("POST", path, _always(body), retries=retries, timeout=timeout)
+            except RefusedError as error:
+                if done_if is None or done_if not in error.said:
+                    raise
+                return
+            if isinstance(answer, dict) and answer.get("success") is False:
+                said = f"{one.address} could not do {path}: {one.quote(repr(answer))}."
+                raise RefusedError(httpx.codes.OK, said, _ADVICE)
 
-    The answer to an earlier attempt may have been lost on its way, or it was another worker that lacked it.
-    """
-    try:
-        answer: Any = await one.ask("POST", path, _always(body), retries=retries, timeout=timeout)
-    except RefusedError as error:
-        if done_if is None or done_if not in error.said:
-            raise
-        return
-    if isinstance(answer, dict) and answer.get("success") is False:
-        said = f"{one.address} could not do {path}: {one.quote(repr(answer))}."
-        raise RefusedError(httpx.codes.OK, said, _ADVICE)
+        await asyncio.gather(*map(ordered, to or await self.workers(retries, timeout)))
 
 
 async def _processes(one: HttpClient) -> int:

@@ -19,8 +19,8 @@ from duologue.trainers.config import InteractiveConfig
 
 ASIDE = "partial"
 """Folder in a run's, for what is being written."""
-_FREE = ("resume", "steps", "save_steps", "report_to", "output", "max_empty_steps", "dialogues", "held_out")
-_SAMPLING = ("engine", "weight_sync")
+_FREE = {"resume", "steps", "save_steps", "report_to", "output", "max_empty_steps", "dialogues", "held_out", "engine"}
+_FREE |= {"weight_sync"}
 """Fields that a resumed run may change: none of them alters the steps that were done. Files may move; their content,
 where it is learned from, is compared by its hash."""
 _SERVER = re.compile(r"(?<=^calibrated:sglang:)[^#]*")
@@ -47,7 +47,7 @@ def claim(config: InteractiveConfig, data: str | None = None) -> Path | None:
     ours = json.loads(json.dumps({**asdict(config), **({"data": data} if data else {})}))
     if found and note.is_file():
         theirs = read_object(note, "Choose another output, or remove the folder.")
-        changed = [n for n in ours if n not in (*_FREE, *_SAMPLING) and _compared(ours[n]) != _compared(theirs.get(n))]
+        changed = [n for n in ours if n not in _FREE and _compared(ours[n]) != _compared(theirs.get(n))]
         if changed:
             listed = ", ".join(f"{name}: {theirs.get(name)!r} -> {ours[name]!r}" for name in changed)
             raise DuologueError(f"{folder} holds another run ({listed}). Set these back, or choose another output.")

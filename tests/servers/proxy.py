@@ -70,10 +70,10 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "lost":
             self.close_connection = True
             return
-        self._send(sent.status_code, sent.content, half=fault == "half")
-        if sent.is_success and fault is None:
+        if sent.is_success and fault is None:  # before it goes out: a client that has it may look at the count
             with self.server.lock:
                 self.server.passed += self.path.endswith(self.server.spoils)
+        self._send(sent.status_code, sent.content, half=fault == "half")
 
     def _send(self, status: int, body: bytes, half: bool = False) -> None:
         self.send_response(status)

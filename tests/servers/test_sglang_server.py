@@ -160,6 +160,19 @@ def written(tmp_path: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (tmp_path / "run" / name).read_text(encoding="utf-8").splitlines()]
 
 
+def check_run(folder: Path) -> None:
+    """Three steps of eight dialogues, each there once and sampled with its own step's weights."""
+    rows, metrics = (
+        [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
+        for name in ("episodes.jsonl", "metrics.jsonl")
+    )
+    assert [row["step"] for row in rows] == [step for step in range(3) for _ in range(8)]
+    assert all(row["reward"] is not None and row["error"] is None for row in rows)
+    assert all(span["policy_version"] == row["step"] for row in rows for span in row["spans"])
+    assert [row["step"] for row in metrics] == [1, 2, 3]
+    assert max(row["sampling/logp_difference"] for row in metrics) < 1e-4
+
+
 def test_every_step_samples_from_the_weights_just_trained(
     sglang_server: SGLangProcess, user_folder: Path, trainer: Make, tmp_path: Path
 ) -> None:
@@ -264,11 +277,7 @@ def test_training_outlives_a_server_that_is_killed(
     made.play = disturbed  # type: ignore[method-assign]
     object.__setattr__(made.trainer.options, "play", disturbed)
     made.train()
-    rows = written(tmp_path, "episodes.jsonl")
-    assert [sum(row["step"] == step for row in rows) for step in range(3)] == [8, 8, 8]
-    assert all(row["reward"] is not None and row["error"] is None for row in rows)
-    assert all(span["policy_version"] == row["step"] for row in rows for span in row["spans"])
-    assert max(row["sampling/logp_difference"] for row in written(tmp_path, "metrics.jsonl")) < 1e-4
+    check_run(tmp_path / "run")
 
 
 def test_a_trainer_that_is_killed_goes_on(sglang_server: SGLangProcess, served_model: Path, tmp_path: Path) -> None:
@@ -280,13 +289,7 @@ def test_a_trainer_that_is_killed_goes_on(sglang_server: SGLangProcess, served_m
     done = die_everywhere({**who, **sizes, **limits, "dtype": "float32", "places": places}, tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == [-signal.SIGKILL] * 2 + [0], done.stderr
-    rows = written(tmp_path, "episodes.jsonl")
-    assert [sum(row["step"] == step for row in rows) for step in range(3)] == [8, 8, 8]
-    assert all(row["reward"] is not None and row["error"] is None for row in rows)
-    assert all(span["policy_version"] == row["step"] for row in rows for span in row["spans"])
-    metrics = written(tmp_path, "metrics.jsonl")
-    assert [row["step"] for row in metrics] == [1, 2, 3]
-    assert max(row["sampling/logp_difference"] for row in metrics) < 1e-4
+    check_run(tmp_path / "run")
 
 
 def test_a_full_disk_costs_a_step_and_no_adapter_stays(
@@ -312,10 +315,7 @@ def test_a_full_disk_costs_a_step_and_no_adapter_stays(
     ends = ("checkpoint yet (save_steps makes some).", *(f"step {n}." for n in range(4)))
     assert all(text.endswith(ends) for text in said)
     assert (output / "final" / "adapter_config.json").is_file()
-    rows = [json.loads(line) for line in (output / "episodes.jsonl").read_text().splitlines()]
-    assert [row["step"] for row in rows] == [step for step in range(3) for _ in range(8)]
-    assert all(span["policy_version"] == row["step"] for row in rows for span in row["spans"])
-    assert all(row["reward"] is not None and row["error"] is None for row in rows)
+    check_run(output)
     assert models(sglang_server) == before
 
 
