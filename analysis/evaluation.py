@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from hashlib import sha256
@@ -16,6 +15,7 @@ from duologue.analysis.report import markdown
 from duologue.analysis.store import EvaluationFolder
 from duologue.analysis.summary import EvaluationReport, summarise
 from duologue.disk import explains_full_disk
+from duologue.simulators.spec import plain_name
 from duologue.trainers.agents import Agent, ChatAgent, TokenAgent
 
 TEST_TASKS = {"MathChat": "math:level=1,split=test", "MediumDocEditChat": "documents:length=short,split=test"}
@@ -48,7 +48,7 @@ def evaluate(
     Raises:
         DuologueError: if a part cannot be made, or the folder holds another evaluation.
     """
-    config = replace(config, tasks=config.tasks or TEST_TASKS.get(_name_of(config.env)))
+    config = replace(config, tasks=config.tasks or TEST_TASKS.get(plain_name(config.env)))
     agent = agent or agent_of(config)
     folder = EvaluationFolder(config.output)
     starts = starts_of(config.seed, config.episodes)
@@ -62,11 +62,6 @@ def evaluate(
     folder.write("report.json", json.dumps({**report.to_json(), "config": used}, indent=2, ensure_ascii=False))
     folder.write("report.md", markdown(report))
     return report
-
-
-def _name_of(env: str) -> str:
-    """Return ``MathChat`` for ``duologue.envs:MathChat-v0``, so that no spelling falls back to training tasks."""
-    return re.sub(r"-v\d+$", "", env.rpartition(":")[2])
 
 
 def _agent_part(agent: Agent) -> str:

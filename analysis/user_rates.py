@@ -86,7 +86,7 @@ def user_rates(episodes: Sequence[Episode], find_task: FindTask) -> UserRates:
             shipped users do not know, or a task is unknown.
     """
     kept = [e for e in episodes if not e.stop_reason.is_error]
-    envs = {env_name(e.env_id.rpartition(":")[2]) for e in kept}
+    envs = {env_name(e.env_id) for e in kept}
     if len(envs) != 1:
         raise DuologueError(
             f"The finished episodes come from {len(envs)} environments. Measure those of one at a time."
@@ -111,7 +111,7 @@ class Seen:
     @property
     def is_math(self) -> bool:
         """Return True in MathChat, False in MediumDocEditChat; raises where shipped users know neither."""
-        return env_name(self.episode.env_id.rpartition(":")[2]) == "MathChat"
+        return env_name(self.episode.env_id) == "MathChat"
 
     @property
     def points(self) -> tuple[str, ...]:

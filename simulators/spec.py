@@ -33,15 +33,21 @@ def make_simulator(spec: str | Simulator, env: str) -> Simulator:
 
 
 def env_name(env: str) -> str:
-    """Return the environment's name without its version.
+    """Return the environment's name, ``MathChat`` for ``duologue.envs:MathChat-v0``.
 
     Raises:
-        DuologueError: if shipped users do not know this environment.
+        DuologueError: if shipped users do not know this environment, or not this version of it.
     """
-    name = re.sub(r"-v\d+$", "", env)
-    if name not in ENVS:
-        raise DuologueError(f"Shipped simulators do not know the environment {env!r}. {did_you_mean(name, ENVS)}")
+    name = plain_name(env)
+    if name not in ENVS or env.rpartition(":")[2] not in (name, f"{name}-v0"):
+        known = [f"{one}-v0" for one in ENVS]
+        raise DuologueError(f"Shipped simulators do not know the environment {env!r}. {did_you_mean(env, known)}")
     return name
+
+
+def plain_name(env: str) -> str:
+    """Return the name of any environment, known or not, without its module and version."""
+    return re.sub(r"-v\d+$", "", env.rpartition(":")[2])
 
 
 def checked_instance(spec: object) -> Simulator:

@@ -43,12 +43,13 @@ def measure_contexts(config: ContextShift) -> dict[str, Any]:
     from duologue.analysis.store import EpisodeFile
     from duologue.envs.tasks.spec import make_tasks
     from duologue.simulators.logs import read_logs
+    from duologue.simulators.spec import env_name
 
     def played(folder: str | None) -> list[Any]:
         episodes = list(EpisodeFile(Path(folder) / "episodes.jsonl").read()) if folder else []
         return sorted(episodes, key=lambda e: e.seed)  # in the same order however often the work was interrupted
 
-    find = make_tasks(config.tasks, config.env.rpartition("-v")[0]).find
+    find = make_tasks(config.tasks, env_name(config.env)).find
     logs = read_logs(config.logs)[: config.dialogues] if config.logs else []
     report = measure_shift(logs, played(config.met), played(config.own), find, turns=config.turns)
     (name, pair), *_ = report.pairs.items()

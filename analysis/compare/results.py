@@ -22,6 +22,7 @@ from duologue.analysis.store import EpisodeFile
 from duologue.analysis.summary import METRICS, leak_count
 from duologue.envs.tasks.spec import make_tasks
 from duologue.json_files import read_object
+from duologue.simulators.spec import env_name
 from duologue.trainers.stats import Estimate
 from duologue.types import Episode, Task
 
@@ -37,7 +38,7 @@ def results(plan: Plan, done: Mapping[str, Done]) -> dict[str, Any]:
     """
     cells = read_cells(plan)
     preset = plan.preset
-    find = make_tasks(preset.tasks.test, preset.env.rpartition("-v")[0]).find
+    find = make_tasks(preset.tasks.test, env_name(preset.env)).find
     found: dict[str, Any] = {
         "env": preset.env,
         "metric": METRICS.get(preset.env, "reward"),

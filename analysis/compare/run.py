@@ -16,7 +16,7 @@ from duologue.analysis.plan.shape import Machine
 from duologue.disk import explains_full_disk, write_whole
 from duologue.envs.tasks.spec import make_tasks
 from duologue.errors import DuologueError, MissingExtraError
-from duologue.simulators.spec import make_simulator
+from duologue.simulators.spec import env_name, make_simulator
 from duologue.trainers.agent_spec import make_agent
 from duologue.trainers.agents import Limits
 from duologue.trainers.processes import refuse_processes
@@ -103,7 +103,7 @@ def check_parts(made: Plan, config: CompareConfig) -> None:
     """
     preset, limits = made.preset, made.preset.limits
     for tasks in (preset.tasks.train, preset.tasks.test):
-        make_tasks(tasks, preset.env.rpartition("-v")[0])
+        make_tasks(tasks, env_name(preset.env))
     for user in (preset.users.human, preset.users.held_out, preset.users.naive):
         if user.partition(":")[0] == "scripted":
             make_simulator(user, preset.env)

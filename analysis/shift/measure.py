@@ -208,7 +208,7 @@ def _bounds(deviations: Sequence[VariationCurve], states: VariationCurve, gap: E
 def _env_of(given: Sequence[Dialogues]) -> str:
     """Return the environment of the episodes; logged dialogues name none."""
     ids = {d.env_id for side in given for d in side if isinstance(d, Episode)}
-    if len({env_name(env.rpartition(":")[2]) for env in ids}) != 1:
+    if len({env_name(env) for env in ids}) != 1:
         raise DuologueError(f"The episodes come from {len(ids)} environments. Measure those of one at a time.")
     return min(ids)
 

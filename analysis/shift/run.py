@@ -61,7 +61,7 @@ def shift(config: ShiftConfig, agent: Agent | None = None, on_stage: OnStage | N
     require_classifier()
     logs = _drawn(read_logs(config.logs), config.episodes, config.seed)
     parts = _Parts(config, agent or agent_of(config), _tasks(config, logs), on_stage or (lambda _: _ignored))
-    human, simulator = (make_simulator(spec, _env(config)) for spec in (config.human, config.simulator))
+    human, simulator = (make_simulator(spec, env_name(config.env)) for spec in (config.human, config.simulator))
     real, simulated = parts.play("human", human), parts.play("simulated", simulator)
     turns = config.max_turns or parts.limit
     seen_logs = [seen_of(log, config.env, parts.tasks.find) for log in logs]
@@ -119,10 +119,6 @@ class _Parts:
         return env
 
 
-def _env(config: ShiftConfig) -> str:
-    return env_name(config.env.rpartition(":")[2])
-
-
 def _ignored(done: int, total: int, score: float | None) -> None:
     """Follow nothing."""
 
@@ -137,7 +133,7 @@ def _drawn(logs: list[LoggedDialogue], most: int, seed: int) -> list[LoggedDialo
 
 def _tasks(config: ShiftConfig, logs: Sequence[LoggedDialogue]) -> TaskSource:
     if config.tasks is not None:
-        return make_tasks(config.tasks, _env(config))
+        return make_tasks(config.tasks, env_name(config.env))
     found: dict[str, Task] = {log.task.task_id: log.task for log in logs}
     return TaskList(found.values(), name="logs")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,9 +55,10 @@ def rates_table(measured: Mapping[str, UserRates]) -> Table:
 def _measure(path: Path, tasks: str | None) -> UserRates:
     from duologue.analysis.evaluation import TEST_TASKS
     from duologue.envs.tasks import make_tasks
+    from duologue.simulators.spec import plain_name
 
     episodes = read_episodes(path)
-    env = re.sub(r"-v\d+$", "", episodes[0].env_id.rpartition(":")[2])
+    env = plain_name(episodes[0].env_id)
     source = make_tasks(tasks or _played(path) or TEST_TASKS.get(env), env)
     try:
         return user_rates(episodes, source.find)

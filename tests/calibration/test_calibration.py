@@ -150,7 +150,7 @@ def test_counts(world: SimpleNamespace, chat: ChatFormat) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"env": "MathsChat-v0"}, "Did you mean 'MathChat'"),
+        ({"env": "MathsChat-v0"}, "Did you mean 'MathChat-v0'"),
         ({"epochs": 0}, "epochs is 0"),
         ({"lora_rank": 0, "lora_top_layers": 1}, "lora_top_layers needs adapters"),
     ],

@@ -73,7 +73,7 @@ def test_a_misspelt_template_variable_fails(fake_chat: type[FakeChat], math_task
 
 
 def test_unknown_environment(fake_chat: type[FakeChat]) -> None:
-    with pytest.raises(DuologueError, match="Did you mean 'MathChat'"):
+    with pytest.raises(DuologueError, match="Did you mean 'MathChat-v0'"):
         PromptedUser(fake_chat(""), "MathsChat")
 
 

@@ -24,7 +24,7 @@ def test_specs_name_shipped_users() -> None:
     document = make_simulator("scripted:held-out", "MediumDocEditChat")
     assert isinstance(document, ScriptedDocumentUser)
     assert document.mix.name == "held-out"
-    assert isinstance(make_simulator("human", "MathChat"), HumanUser)
+    assert isinstance(make_simulator("human", "duologue.envs:MathChat-v0"), HumanUser)
 
 
 def test_instances_pass_through(math_task: Task) -> None:
@@ -48,7 +48,8 @@ def test_instances_pass_through(math_task: Task) -> None:
         ("calibrated:no/such", "MathChat", "There is no folder 'no/such' .* Make one: duologue calibrate"),
         ("calibrated:sglang:http://127.0.0.1:1", "MathChat", "or .calibrated:sglang:URL#FOLDER. if a server samples"),
         ("calibrated:sglang:http://127.0.0.1:1#no/such", "MathChat", "cannot be reached .* Start the server"),
-        ("scripted", "MathsChat-v0", "Did you mean 'MathChat'"),
+        ("scripted", "MathsChat-v0", "Did you mean 'MathChat-v0'"),
+        ("scripted", "MathChat-v9", "know the environment 'MathChat-v9'. Did you mean 'MathChat-v0'"),
         (ScriptedMathUser, "MathChat", r"Pass an instance: ScriptedMathUser\(...\)"),
         (42, "MathChat", "no respond"),
         (None, "MathChat", "no respond"),
