@@ -1,10 +1,11 @@
-"""How much of the engine's speed is left in whole dialogues: tokens sampled per second."""
+"""How much of the engine's speed is left in whole dialogues, and what groups gain: tokens sampled per second."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
 import duologue.envs  # noqa: F401  (registers the environments)
 from benchmarks.timing import Comparison, compare
@@ -15,6 +16,8 @@ from duologue.types import Episode
 DIALOGUES = 16
 MAX_TURNS = 3
 LIMITS = Limits(max_tokens_per_turn=24, max_total_tokens=1024)
+GROUPS, OF, LENGTH = 4, 8, 350
+"""Prompts of a call, as a prompted user gets them from GRPO: tasks, dialogues about each, tokens."""
 
 
 class Dialogues:
@@ -54,7 +57,24 @@ def measure(loaded: LoadedModel, repetitions: int) -> list[Comparison]:
         return sum(len(completion.token_ids) for completion in dialogues.single_turns())
 
     name = f"Rollout of {DIALOGUES} dialogues"
-    return [compare(name, "sampled tokens", "one turn each, same batch", (ours, bare), repetitions)]
+    return [
+        compare(name, "sampled tokens", "one turn each, same batch", (ours, bare), repetitions),
+        _groups(dialogues, repetitions),
+    ]
+
+
+def _groups(dialogues: Dialogues, repetitions: int) -> Comparison:
+    """Compare a call whose prompts come in groups, as those of GRPO do, with one of as many different prompts."""
+    size = (GROUPS * OF, LENGTH)
+    rows = np.random.default_rng(0).integers(0, len(dialogues.loaded.tokenizer), size=size).tolist()
+
+    def sampled(prompts: list[list[int]]) -> float:
+        sampling = Sampling(LIMITS.max_tokens_per_turn)
+        done = dialogues.fresh_engine().generate(prompts, sampling, [], range(len(prompts)))
+        return sum(len(completion.token_ids) for completion in done)
+
+    works = (lambda: sampled(rows[:GROUPS] * OF), lambda: sampled(rows))
+    return compare(f"{GROUPS} prompts, {OF} rows each", "sampled tokens", "as many, all different", works, repetitions)
 
 
 def _middle_prompt(episode: Episode) -> list[int]:

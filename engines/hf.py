@@ -90,11 +90,11 @@ class TransformersEngine:
     def _generate(
         self, prompts: list[Sequence[int]], sampling: Sampling, stop_ids: Sequence[int], seeds: list[int]
     ) -> list[Completion]:
+        self._compute_once(self._cache.shared(prompts))
         batch = self._cache.lay_out(prompts)
         sampler = _Sampler(seeds, sampling, stop_ids)
         mask, cache = batch.attention_mask, batch.past
-        positions = (mask.cumsum(1) - 1).clamp(min=0)[:, -batch.new_columns :]
-        ids, live = batch.input_ids[:, -batch.new_columns :], torch.arange(len(prompts))
+        ids, positions, live = batch.new_ids, batch.new_positions, torch.arange(len(prompts))
         for step in range(sampling.max_new_tokens):
             out = self.model(
                 ids, attention_mask=mask, position_ids=positions, cache=cache, use_cache=True, logits_to_keep=1
@@ -113,6 +113,16 @@ class TransformersEngine:
             positions = positions[:, -1:] + 1
             mask = torch.cat([mask, mask.new_ones(len(mask), 1)], dim=1)
         return sampler.completions(self.version)
+
+    def _compute_once(self, beginnings: list[tuple[int, ...]]) -> None:
+        """Lend the prompts of this call what several of them begin with."""
+        if not beginnings:
+            return
+        batch = self._cache.lay_out(beginnings)
+        mask, positions = batch.attention_mask, batch.new_positions
+        out = self.model(batch.new_ids, attention_mask=mask, position_ids=positions, use_cache=True, logits_to_keep=1)
+        for i, ids in enumerate(beginnings):
+            self._cache.lend(out.cache, i, mask[i], ids)
 
     def _remember(
         self, cache: Any, mask: torch.Tensor, prompts: list[Sequence[int]], sampler: _Sampler, live: Any, drop: Any

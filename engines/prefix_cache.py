@@ -2,7 +2,8 @@
 
 What a radix cache does for a server, for one process: a prompt that begins with a row sampled before reuses that row's
 keys and values, and a long prompt that shares a long beginning with one (the same dialogue, gone on otherwise) reuses
-those of the beginning. Rows are found by their token ids alone, so whoever calls need not know of the cache.
+those of the beginning. What new prompts of one call share is computed once. Rows are found by their token ids alone, so
+whoever calls need not know of the cache.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers.cache_utils import DynamicCache, DynamicLayer
+
+from duologue.engines.shared_beginnings import shared_beginnings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -38,6 +41,16 @@ class Prefilled:
     past: DynamicCache | None
     new_columns: int
     """Columns that the model has to compute."""
+
+    @property
+    def new_ids(self) -> torch.Tensor:
+        """Return the tokens of the new columns, (B, new)."""
+        return self.input_ids[:, -self.new_columns :]
+
+    @property
+    def new_positions(self) -> torch.Tensor:
+        """Return the positions of the new columns, (B, new), counted without padding."""
+        return (self.attention_mask.cumsum(1) - 1).clamp(min=0)[:, -self.new_columns :]
 
 
 class PrefixCache:
@@ -74,8 +87,19 @@ class PrefixCache:
         cache = self._stack(found, past) if past else None
         return Prefilled(torch.tensor(ids, device=device), torch.tensor(mask, device=device), cache, new)
 
+    def shared(self, prompts: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+        """Return beginnings to ``lend`` before the batch is laid out; none where prompts go on with cached rows."""
+        empty = DynamicCache(config=self.model.config.get_text_config())
+        if not self.supports(empty) or any(self._longest_prefix(tuple(prompt))[1] for prompt in prompts):
+            return []
+        return shared_beginnings(prompts)
+
+    def lend(self, cache: Any, i: int, mask: torch.Tensor, ids: tuple[int, ...]) -> None:
+        """Lend row ``i`` of a batch to the prompts of this call that begin with it (arguments as for ``keep``)."""
+        self._rows[ids] = _row(cache, i, mask.nonzero().squeeze(1))
+
     def keep(self, cache: Any, i: int, mask: torch.Tensor, ids: Sequence[int]) -> None:
-        """Remember row ``i`` of a batch.
+        """Remember row ``i`` of a batch for the next call.
 
         Args:
             cache: the model's cache, after the last token that has keys.
@@ -84,9 +108,7 @@ class PrefixCache:
             ids: the row's tokens; those beyond the columns (the last sampled one) have no keys yet.
         """
         where = mask.nonzero().squeeze(1)[: len(ids)]
-        self._fresh[tuple(ids[: len(where)])] = [
-            (layer.keys[i][:, where], layer.values[i][:, where]) for layer in cache.layers
-        ]
+        self._fresh[tuple(ids[: len(where)])] = _row(cache, i, where)
 
     @staticmethod
     def supports(cache: Any) -> bool:
@@ -128,6 +150,10 @@ class PrefixCache:
                 pair.append(stacked)
             cache.update(pair[0], pair[1], layer)
         return cache
+
+
+def _row(cache: Any, i: int, where: torch.Tensor) -> Layers:
+    return [(layer.keys[i][:, where], layer.values[i][:, where]) for layer in cache.layers]
 
 
 def _common(row: tuple[int, ...], prompt: tuple[int, ...]) -> int:
