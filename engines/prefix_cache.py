@@ -8,6 +8,7 @@ whoever calls need not know of the cache.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
-from duologue.engines.shared_beginnings import shared_beginnings
+from duologue.engines.shared_beginnings import common_length, shared_beginnings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -75,7 +76,7 @@ class PrefixCache:
 
     def lay_out(self, prompts: Sequence[Sequence[int]]) -> Prefilled:
         """Return the batch to run, with the longest cached prefix of each prompt taken out of the work."""
-        found = [self._longest_prefix(tuple(prompt)) for prompt in prompts]
+        found = self._longest_prefixes(prompts)
         past = max((length for _, length in found), default=0)
         new = max(len(p) - length for p, (_, length) in zip(prompts, found, strict=True))
         ids, mask = [], []
@@ -90,7 +91,7 @@ class PrefixCache:
     def shared(self, prompts: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
         """Return beginnings to ``lend`` before the batch is laid out; none where prompts go on with cached rows."""
         empty = DynamicCache(config=self.model.config.get_text_config())
-        if not self.supports(empty) or any(self._longest_prefix(tuple(prompt))[1] for prompt in prompts):
+        if not self.supports(empty) or any(length for _, length in self._longest_prefixes(prompts)):
             return []
         return shared_beginnings(prompts)
 
@@ -127,11 +128,16 @@ class PrefixCache:
         adapters = [(m.disable_adapters, [*m.active_adapters], [*m.merged_adapters]) for m in modules]
         return stored, values, adapters
 
-    def _longest_prefix(self, prompt: tuple[int, ...]) -> Prefix:
-        whole = (row for row in self._rows if len(row) < len(prompt) and prompt[: len(row)] == row)
+    def _longest_prefixes(self, prompts: Sequence[Sequence[int]]) -> list[Prefix]:
+        ordered = sorted(self._rows)
+        return [self._longest_prefix(tuple(prompt), ordered) for prompt in prompts]
+
+    def _longest_prefix(self, prompt: tuple[int, ...], ordered: list[tuple[int, ...]]) -> Prefix:
+        whole = (row for row in ordered if len(row) < len(prompt) and prompt[: len(row)] == row)
         if (longest := max(whole, key=len, default=())) or len(prompt) <= _SHARED:
             return longest, len(longest)
-        parts = [(row, _common(row, prompt)) for row in self._rows]
+        place = bisect(ordered, prompt)  # what shares most with it stands beside it
+        parts = [(row, common_length(row, prompt[:-1])) for row in ordered[max(0, place - 1) : place + 1]]
         row, length = max(parts, key=lambda part: part[1], default=((), 0))
         return (row, length) if length >= _SHARED else ((), 0)
 
@@ -154,10 +160,3 @@ class PrefixCache:
 
 def _row(cache: Any, i: int, where: torch.Tensor) -> Layers:
     return [(layer.keys[i][:, where], layer.values[i][:, where]) for layer in cache.layers]
-
-
-def _common(row: tuple[int, ...], prompt: tuple[int, ...]) -> int:
-    """Return with how many of a row's tokens a prompt begins; its last token is always left to compute."""
-    most = min(len(row), len(prompt) - 1)
-    differs = torch.tensor(row[:most]) != torch.tensor(prompt[:most])
-    return int(differs.byte().argmax()) if bool(differs.any()) else most

@@ -31,7 +31,7 @@ def shared_beginnings(prompts: Sequence[Sequence[int]]) -> list[Tokens]:
 
 def _most_saving(rows: list[Tokens]) -> list[Tokens]:
     """Cut sorted rows into runs; a run of n rows that begin with the same t tokens saves (n - 1) t of them."""
-    common = [_common(a, b) for a, b in pairwise(rows)]
+    common = [min(common_length(a, b), len(a) - 1, len(b) - 1) for a, b in pairwise(rows)]
     best: list[tuple[int, list[Tokens]]] = [(0, [])]  # of the first rows, by how many they are
     for end in range(1, len(rows) + 1):
         most, shared = best[-1], len(rows[end - 1])
@@ -44,10 +44,9 @@ def _most_saving(rows: list[Tokens]) -> list[Tokens]:
     return best[-1][1]
 
 
-def _common(a: Tokens, b: Tokens) -> int:
-    """Return with how many equal tokens both begin, less than either has."""
-    pairs = zip(a[:-1], b[:-1], strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+def common_length(a: Tokens, b: Tokens) -> int:
+    """Return with how many equal tokens both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
 
 def _positions(rows: list[Tokens], beginnings: list[Tokens]) -> int:

@@ -101,6 +101,22 @@ def test_many_turns_equal_those_without_a_cache(
     assert reused == (family != "gemma3")  # a sliding window would count the gaps
 
 
+def test_no_row_shares_more_than_the_one_found(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duologue.engines.prefix_cache._SHARED", 1)
+    cache = PrefixCache(tiny("llama"), PAD)
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        rows = [tuple(rng.integers(0, 2, size=rng.integers(1, 9)).tolist()) for _ in range(6)]
+        cache._rows = {row: [] for row in rows[1:]}
+        prompt = rows[0]
+        (row, length), *_ = cache._longest_prefixes([prompt])
+        assert length < len(prompt)
+        assert row[:length] == prompt[:length]
+        whole = max((len(r) for r in cache._rows if len(r) < len(prompt) and prompt[: len(r)] == r), default=0)
+        parts = max(n for r in cache._rows for n in range(len(prompt)) if r[:n] == prompt[:n])
+        assert length == (whole or (parts if len(prompt) > 1 else 0))
+
+
 def test_only_what_is_new_is_computed(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = TransformersEngine(tiny("llama"), PAD)
     columns = count_columns(engine, monkeypatch)
