@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from accelerate import PartialState
 from datasets import Dataset
 from transformers import PrinterCallback
 from trl import DPOConfig, DPOTrainer
@@ -102,9 +103,9 @@ def fit_pairs(config: DpoConfig, pairs: Sequence[PreferencePair], loaded: Loaded
 def keep_policy(config: DpoConfig, loaded: LoadedModel | None = None) -> Path:
     """Save the policy as it is in ``final`` in the output folder: what DPO comes to without any pair."""
     loaded, output = loaded or load_model(config.model, dtype=config.dtype), Path(config.output)
-    with without_bars():
+    with without_bars(), written_aside(output, "final", PartialState()) as final:
         for part in (loaded.model, loaded.tokenizer):
-            part.save_pretrained(str(output / "final"))
+            part.save_pretrained(str(final))
     return output / "final"
 
 

@@ -113,7 +113,9 @@ def _check_trl_fields(config: InteractiveConfig) -> None:
             raise DuologueError(f"trl has no field {name!r}. {close}")
         if name in _OURS:
             raise DuologueError(f"trl.{name} is set by {_OURS[name]}. Set that instead.")
-        if name in _REFUSED and value and (value is True or value != known[name]):
+        if (
+            name in _REFUSED and (value or name == "top_p") and (value is True or value != known[name])
+        ):  # 0 = off elsewhere
             raise DuologueError(f"trl.{name} is not for dialogues: {_REFUSED[name]}. Leave it out.")
     if config.engine and given.get("use_vllm"):
         raise DuologueError("engine and trl.use_vllm each name who samples. Leave one out.")

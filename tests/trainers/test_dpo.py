@@ -271,6 +271,24 @@ def test_where_nothing_differs_there_is_nothing_to_prefer(
         train_dpo(config(max_total_tokens=20), make_env=make_env())
 
 
+def test_a_policy_without_pairs_stays_as_it_is(config: Callable[..., DpoConfig], tmp_path: Path) -> None:
+    """Its folder is whole or not there: a write that fails leaves what stood there."""
+    made = config()
+    final = dpo.keep_policy(made)
+    kept, given = (load_model(str(folder)).model.state_dict() for folder in (final, Path(made.model)))
+    assert all(torch.equal(kept[name], given[name]) for name in given)
+    before = {path.name: path.read_bytes() for path in final.iterdir()}
+
+    def full(folder: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    broken: Any = SimpleNamespace(model=load_model(made.model).model, tokenizer=SimpleNamespace(save_pretrained=full))
+    with pytest.raises(OSError, match="No space"):
+        dpo.keep_policy(made, broken)
+    assert {path.name: path.read_bytes() for path in final.iterdir()} == before
+    assert [path.name for path in Path(made.output).iterdir() if path != final] == []
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

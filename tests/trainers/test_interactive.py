@@ -133,6 +133,7 @@ def test_translation_to_trl(settings: MakeConfig) -> None:
         ({"num_generations": 2}, r"trl.num_generations is set by group_size. Set that instead."),
         ({"max_steps": 9}, r"trl.max_steps is set by steps. Set that instead."),
         ({"top_p": 0.9}, r"trl.top_p is not for dialogues: it would bias .*[.] Leave it out.$"),
+        ({"top_p": 0}, r"trl.top_p is not for dialogues: it would bias .*[.] Leave it out.$"),
         ({"vllm_importance_sampling_correction": True}, r"weighed one by one .*[.] Leave it out.$"),
         ({"steps_per_generation": 3, "generation_batch_size": 8}, r"TRL refuses the configuration: .*[.]$"),
     ],
@@ -146,7 +147,7 @@ def test_two_who_would_sample_are_refused(settings: MakeConfig) -> None:
     with pytest.raises(DuologueError, match=r"each name who samples\. Leave one out\.$"):
         grpo_config(settings(engine="sglang:http://127.0.0.1:1", trl={"use_vllm": True}))
     with quiet_console():
-        grpo_config(settings(trl={"top_p": 1.0, "use_vllm": False}))
+        grpo_config(settings(trl={"top_p": 1.0, "top_k": 0, "min_p": 0.0, "use_vllm": False}))
 
 
 def test_the_environment_is_made_from_the_configuration(model_folder: Any, settings: MakeConfig) -> None:
