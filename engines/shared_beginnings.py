@@ -17,39 +17,44 @@ _PAYS_BELOW = 0.75
 
 
 def shared_beginnings(prompts: Sequence[Sequence[int]]) -> list[Tokens]:
-    """Return beginnings of several prompts each, chosen so that they save most; none if that would not pay.
+    """Return beginnings of prompts, to be computed first; none if that would not pay.
 
-    Each leaves at least the last token of its prompts to compute. A batch is a rectangle: one prompt that shares
-    nothing makes it as wide as before, which counts here.
+    Both batches are rectangles, that of the beginnings and that of what is left of the prompts. So each prompt gets as
+    much of a beginning as leaves it no wider than the others, and the width is the one with the fewest positions in
+    both. At least the last token of each prompt is left.
     """
     rows = sorted(map(tuple, prompts))
-    if max(map(len, rows)) <= _LEAST:
-        return []
-    found = _most_saving(rows)
-    return found if found and _positions(rows, found) <= _PAYS_BELOW * len(rows) * max(map(len, rows)) else []
+    common = [common_length(a, b) for a, b in pairwise(rows)]
+    longest = max(map(len, rows))
+    fewest, found = _PAYS_BELOW * len(rows) * longest, list[Tokens]()
+    for left in range(1, longest - _LEAST + 1):
+        if len(rows) * left >= fewest:
+            break
+        cut = _cut(rows, common, left)
+        positions = len(cut) * (longest - left) + len(rows) * left
+        if positions < fewest:
+            fewest, found = positions, cut
+    return found
 
 
-def _most_saving(rows: list[Tokens]) -> list[Tokens]:
-    """Cut sorted rows into runs; a run of n rows that begin with the same t tokens saves (n - 1) t of them."""
-    common = [min(common_length(a, b), len(a) - 1, len(b) - 1) for a, b in pairwise(rows)]
-    best: list[tuple[int, list[Tokens]]] = [(0, [])]  # of the first rows, by how many they are
-    for end in range(1, len(rows) + 1):
-        most, shared = best[-1], len(rows[end - 1])
-        for start in range(end - 2, -1, -1):
-            shared = min(shared, common[start])
-            saved = best[start][0] + (end - start - 1) * shared
-            if shared >= _LEAST and saved > most[0]:
-                most = saved, [*best[start][1], rows[start][:shared]]
-        best.append(most)
-    return best[-1][1]
+def _cut(rows: list[Tokens], common: list[int], left: int) -> list[Tokens]:
+    """Return the fewest beginnings after which no more than ``left`` tokens of each sorted row are left."""
+    runs: list[tuple[Tokens, int, int]] = []  # its first row, what can be shared, what must be
+    link = 0
+    for row, before in zip(rows, (0, *common), strict=True):
+        link = min(link, before)
+        if (need := len(row) - left) <= 0:
+            continue
+        first, most, least = runs[-1] if runs else (row, 0, 0)
+        shared, needed = min(most, link, len(row) - 1), max(least, need)
+        if shared >= needed:
+            runs[-1] = first, shared, needed
+        else:
+            runs.append((row, len(row) - 1, need))
+        link = len(row)
+    return [first[:needed] for first, _, needed in runs]
 
 
 def common_length(a: Tokens, b: Tokens) -> int:
     """Return with how many equal tokens both begin."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
-
-
-def _positions(rows: list[Tokens], beginnings: list[Tokens]) -> int:
-    """Return the positions to compute, padding included: those of the beginnings, then those of the rest."""
-    rests = [len(row) - max((len(b) for b in beginnings if row[: len(b)] == b), default=0) for row in rows]
-    return len(beginnings) * max(map(len, beginnings)) + len(rows) * max(rests)

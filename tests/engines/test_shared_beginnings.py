@@ -1,6 +1,6 @@
-"""What prompts of one call share is computed once: the cheapest cut, the same samples, and nothing kept of it."""
+"""What prompts of one call share is computed once: the fewest positions, the same samples, and nothing kept of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -20,43 +20,41 @@ def row(seed: int, length: int) -> list[int]:
     return np.random.default_rng(seed).integers(15, 320, size=length).tolist()  # type: ignore[no-any-return]
 
 
-def prefix(run: Sequence[Sequence[int]]) -> int:
-    """Return with how many equal tokens all rows begin."""
-    return next((n for n, tokens in enumerate(zip(*run, strict=False)) if len({*tokens}) > 1), min(map(len, run)))
+def fewest(rows: list[tuple[int, ...]], left: int) -> int:
+    """Return how many beginnings leave at most so many tokens of each sorted row, by trying all cuts into runs."""
+    least = len(rows)
+    for parts in range(len(rows)):
+        for cuts in combinations(range(1, len(rows)), parts):
+            runs = [rows[a:b] for a, b in pairwise([0, *cuts, len(rows)])]
+            needy = [run for r in runs if (run := [row for row in r if len(row) > left])]
+            needs = [max(map(len, run)) - left for run in needy]
+            if all(
+                len({r[:n] for r in run}) == 1 and len(min(run, key=len)) > n
+                for run, n in zip(needy, needs, strict=True)
+            ):
+                least = min(least, len(needy))
+    return least
 
 
-def saved(rows: Sequence[Sequence[int]], least: int) -> int:
-    """Return the most that any cut of the sorted rows into runs saves, by trying all."""
-    ordered = sorted(map(tuple, rows))
-    best = 0
-    for parts in range(len(ordered)):
-        for cuts in combinations(range(1, len(ordered)), parts):
-            edges = [0, *cuts, len(ordered)]
-            runs = [ordered[a:b] for a, b in pairwise(edges)]
-            shared = [min(prefix(run), min(map(len, run)) - 1) for run in runs]
-            best = max(best, sum((len(run) - 1) * n for run, n in zip(runs, shared, strict=True) if n >= least))
-    return best
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_no_other_cut_saves_more(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    monkeypatch.setattr("duologue.engines.shared_beginnings._LEAST", 2)
-    monkeypatch.setattr("duologue.engines.shared_beginnings._PAYS_BELOW", 9.0)
+@pytest.mark.parametrize("seed", range(60))
+def test_no_other_choice_leaves_fewer_positions(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr("duologue.engines.shared_beginnings._LEAST", 1)
+    monkeypatch.setattr("duologue.engines.shared_beginnings._PAYS_BELOW", 1.0)
     rng = np.random.default_rng(seed)
-    rows: Rows = [rng.integers(0, 2, size=rng.integers(1, 9)).tolist() for _ in range(7)]
+    rows = sorted(tuple(rng.integers(0, 2, size=rng.integers(1, 9)).tolist()) for _ in range(6))
+    longest = max(map(len, rows))
     found = shared_beginnings(rows)
-    assert len(set(found)) == len(found)
-    users = {b: [r for r in rows if tuple(r[: len(b)]) == b and len(r) > len(b)] for b in found}
-    assert all(len(of) > 1 for of in users.values())
-    longest = {tuple(r): max((b for b in found if r in users[b]), key=len, default=()) for r in rows}
-    computed = sum(map(len, found)) + sum(len(r) - len(longest[tuple(r)]) for r in rows)
-    assert sum(map(len, rows)) - computed >= saved(rows, least=2)
+    rest = [len(r) - max((len(b) for b in found if r[: len(b)] == b and len(r) > len(b)), default=0) for r in rows]
+    positions = len(found) * max(map(len, found), default=0) + len(rows) * max(rest)
+    choices = [fewest(rows, left) * (longest - left) + len(rows) * left for left in range(1, longest + 1)]
+    assert positions == min(choices)
 
 
 def test_beginnings_that_do_not_pay_are_left() -> None:
     group = [row(0, 100)] * 4
     assert shared_beginnings(group) == [tuple(group[0][:99])]
-    assert shared_beginnings([*group, row(1, 100)]) == []  # a batch is as wide as its widest row
+    assert shared_beginnings([*group, row(1, 100)]) == sorted([tuple(group[0][:99]), tuple(row(1, 100)[:99])])
+    assert shared_beginnings([*group[:2], row(1, 100), row(2, 100)]) == []  # 3 * 99 + 4 * 1 of 4 * 100
     assert shared_beginnings([row(0, 60)] * 4) == []  # short
     assert shared_beginnings([row(seed, 100) for seed in range(4)]) == []  # nothing in common
 
